@@ -111,7 +111,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("retrieval.methods", [], "1 or more items"),
         ("retrieval.methods.0", "emoprepend-33", "there are only 32. Lower"),
         ("generation.methods.0", "bas", "Did you mean 'base'?"),
-        ("retrieval.model", "writer", "is of family encoder_decoder"),
+        ("retrieval.model", "writer", "has family encoder_decoder"),
         ("classifier.model", "nobody", "The model 'nobody' is unknown"),
         ("classifier", MISSING, "needs the section classifier"),
         ("models.2.second_encoder", "reader", "has a second encoder, too"),

@@ -144,7 +144,7 @@ _STORAGE = {
     errno.EDQUOT: "Free some of your quota",
     errno.EROFS: "Set `results` in the config to a folder on a writable file system",
     errno.EACCES: "Make it writable for you, or set `results` in the config to another folder",
-    errno.EISDIR: "Name a file",
+    errno.EISDIR: "Specify a file",
     errno.EEXIST: "Choose another path, because a file has the name of the folder",
     errno.EFBIG: "Raise this shell's limit on the size of files (ulimit -f unlimited)",
     errno.EMFILE: "Raise this shell's limit on the number of open files (ulimit -n 4096)",

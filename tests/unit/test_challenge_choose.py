@@ -98,7 +98,9 @@ def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None
         # By dev alone it would be relation extraction (above).
         assert by_task[RC] == ("multitask", (QA,), [1], [0])
         assert by_task[QA][1] == (RE,)
-        with pytest.raises(ConfigError, match="has no value of logme for tiny-bert on Friends"):
+        with pytest.raises(
+            ConfigError, match="contains no value of logme for tiny-bert on Friends"
+        ):
             picked(study, parse_policy("selector:logme", "Friends", None))
     finally:
         path.unlink()

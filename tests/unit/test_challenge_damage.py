@@ -100,5 +100,5 @@ def test_another_stages_record_is_noticed(own: tuple[Study, dict[str, Path]]) ->
     study, folders = own
     text = (folders[OTHER] / "metrics.json").read_text()
     (folders[QA] / "metrics.json").write_text(text)
-    with pytest.raises(RecordError, match=r"belongs to stage .*, but expected"):
+    with pytest.raises(RecordError, match=r"belongs to stage .*, but it must belong to"):
         write_submission(study, Options("Friends", "tiny-bert"))

@@ -147,7 +147,7 @@ def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[s
     asked = ["tiny-model", "--model", "LSTM", "--out", "out", *study_of("probes")]
     code, _, err = ends(capsys, asked)
     assert code == 2
-    assert "checkpoint of model LSTM is 'recipe', but this command creates only 'tiny'" in err
+    assert "LSTM uses the checkpoint 'recipe', but this command creates only 'tiny'" in err
 
 
 def test_what_a_design_does_not_make_is_reported(capsys: pytest.CaptureFixture[str]) -> None:

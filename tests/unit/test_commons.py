@@ -108,7 +108,7 @@ def test_a_damaged_shard_is_left_out_and_named(
     (shards / "lab-c.parquet").write_text("no Parquet")
     seen = imported(capsys, "--dry-run", code=6)
     assert [bool(shard["problem"]) for shard in seen["shards"]] == [False, True, True]
-    assert "is not the packed one" in seen["shards"][1]["problem"]
+    assert "does not match the pack" in seen["shards"][1]["problem"]
     assert not list(Path("all").rglob("metrics.json"))
     assert cli.main(["import", str(SHARDS), "--config", "study.yaml"]) == 6
     printed = capsys.readouterr()
@@ -182,7 +182,7 @@ def test_a_checkout_tells_its_commit(shards: Path, capsys: pytest.CaptureFixture
 
 
 def test_no_shards(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"This is not a folder\. Clone the repository"):
+    with pytest.raises(ConfigError, match=r"The path is not a folder\. Clone the repository"):
         find_shards(tmp_path / "none", PackReader())
     with pytest.raises(ConfigError, match=r"contains no shard.*pack --by"):
         find_shards(tmp_path, PackReader())

@@ -174,7 +174,7 @@ def test_a_cell_more_in_every_row_shifts_no_column(tmp_path: Path) -> None:
     message = refusal(tmp_path, "text,label", *(f"{n},{row}" for n, row in enumerate(ROWS)))
     assert (
         ":2 (lines 2, 3, 4): The line has 3 columns" in message
-        and "Name the first column" in message
+        and "Give the first column" in message
     )
 
 

@@ -91,7 +91,7 @@ def open_quote(content: bytes) -> bytes:
 
 
 ANYWHERE: list[tuple[tuple[str, ...], str, Content, str]] = [
-    ((*JSON_FILES, *LINES_FILES, *CSV_FILES, *TEXT_FILES), "UTF-16", utf16, "[Ss]ave it as UTF-8"),
+    ((*JSON_FILES, *LINES_FILES, *CSV_FILES, *TEXT_FILES), "UTF-16", utf16, "as UTF-8"),
     (
         (*JSON_FILES, *LINES_FILES, *CSV_FILES, *TEXT_FILES),
         "Latin-1",
@@ -121,7 +121,7 @@ ANYWHERE: list[tuple[tuple[str, ...], str, Content, str]] = [
         ":1: The text is not valid JSON .*deep.*. Fix the line",
     ),
     (LINES_FILES, "null", b"null\n", ":1: The value is null, but it must be an object"),
-    (CSV_FILES, "empty", b"", ":1: The file is empty, so it names no columns. Fetch"),
+    (CSV_FILES, "empty", b"", ":1: The file is empty, so it has no header. Fetch"),
     (CSV_FILES, "other columns", b"a,b\n1,2\n", ":1: The columns? .*Fix the line"),
     (
         CSV_FILES,
@@ -246,7 +246,7 @@ SINGLE = [
     (ZHAO, as_csv(("context", "response", "rating"), ("a", "b", 30)), ":2: The rating 30 is"),
     (sound.DSTC7, b"no archive", "cannot be read .*Fetch the archive again"),
     (sound.DSTC7, lambda content: content[:80], "cannot be read .*Fetch the archive again"),
-    (sound.DSTC7, as_tgz({}), "contains no dstc7-task2-context.tsv. Fetch it again"),
+    (sound.DSTC7, as_tgz({}), "contains no dstc7-task2-context.tsv. Fetch the archive again"),
     (sound.DSTC7, tables(context="InstanceID\n1\n"), r"\(context\):1: The column Con"),
     (sound.DSTC7, tables(**{"human-eval-per-judge": "InstanceID\tSystemID\tRelevance\n1\tA\n"}),
      "1 A: Rating '' is not a number. Give one"),
@@ -259,7 +259,7 @@ SINGLE = [
     (OWN, line({"utterances": [said(0, 0)]}, 2), ":2, utterances: The dialogue .* two texts"),
     (OWN, line({"utterances": [said(0, 0), None]}, 2), r"utterances\[1\]: The value is null"),
     (OWN, line({"utterances": ["  ", "b"]}, 2), ":2, utterances: The dialogue .*Add the"),
-    (OWN, b"", "Own has 0 dialogues for train, .*Provide 2 or more, or remove Own"),
+    (OWN, b"", "Own has 0 dialogues for train, .*Provide at least 2 dialogues, or remove Own"),
     (OWN, lambda content: content.split(b"\n")[0], "Own has 1 dialogues for train"),
     (sound.DAILY_ZIP, b"no zip", "cannot be read as a zip .*. Fetch"),
     (sound.DAILY_ZIP, as_zip("other.json", b"{}"), "contains no TLiDB_DailyD.*Fetch"),
@@ -278,7 +278,7 @@ SINGLE = [
     (WOZ, put("val3.json", "log", 0, "text"), "val3.json, turn 0: The turn has no text"),
     (WOZ, put("val3.json", "log", 1, "metadata"), "val3.json, turn 1: The metadata is"),
     ("goemotions/dev.csv", as_csv(("label", "content"), (28, "x")), ":2: '28' is not a label"),
-    ("train.tsv", b"no tab\n", ":1: The line 'no tab' is not a context, a tab and"),
+    ("train.tsv", b"no tab\n", ":1: The line 'no tab' does not consist of"),
     ("own_words/vectors.txt", b"word 1 2\nother x\n", ":2: The line must contain a word and 2"),
     ("judgements/ratings.csv", lambda content: content + b"m,1,r,1,2,9\n", ":3: fluency is '9"),
     ("judgements/ratings.csv", lambda content: content + b",1,r,1,2,3\n", ":3: The column model"),

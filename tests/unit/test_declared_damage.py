@@ -79,7 +79,7 @@ CASES: dict[str, Case] = {
     "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', ":7", "surrogate"),
     "nested without end": Case(b"[" * 100_000 + b"\n", ":1", "nested too deeply"),
     "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', ":7", "not UTF-8", "Save the file as"),
-    "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "save it as UTF-8"),
+    "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "as UTF-8"),
     "nul bytes": Case(b"\0" * 200, ":1", "binary"),
     "no turns": Case(with_third(messages=None), ":3", "messages", "expected a list"),
     "empty turns": Case(with_third(messages=[]), ":3", "has no turns", "remove the dialogue"),

@@ -343,7 +343,7 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
         ([*CELL[:2], "multitsk", "ER", "DNLI"], "Did you mean 'multitask'"),
         ([*CELL[:3], "emotion_recogniton", "DNLI"], "Did you mean 'emotion_recognition'"),
         ([*CELL[:3], "ER", "DLI"], "dialogue_nli (DNLI)"),
-        ([*CELL[:3], "DNLI"], "Name one with DATASET MODEL ALGORITHM SOURCE TARGET"),
+        ([*CELL[:3], "DNLI"], "Select one cell with DATASET MODEL ALGORITHM SOURCE TARGET"),
         ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC. Leave out 'TC'"),
         ([*CELL[:2], "baseline", "ER", "DNLI"], "No run has all of DailyDialog tiny-bert baseline"),
         (

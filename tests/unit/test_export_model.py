@@ -237,7 +237,7 @@ def test_a_reference_is_fitted_on_dev_too_if_asked(study: Any, tmp_path: Path) -
     assert f"fitted on train and dev ({sizes['train'] + dev} instances)" in card
     assert "The model without dev has" in card
     assert "without dev" not in (tmp_path / "alone" / "README.md").read_text()
-    with pytest.raises(ConfigError, match=r"--train-on train\+dev: .* dev chooses its epoch"):
+    with pytest.raises(ConfigError, match=r"--train-on train\+dev: .* epoch is selected on dev"):
         export(study, tmp_path / "refused", "baseline", model="small", with_dev=True)
 
 
@@ -385,14 +385,14 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     ):
         export(study, out, None, "intents")
     with pytest.raises(
-        ConfigError, match=r"--method sequential: This is not a finished method of intent"
+        ConfigError, match=r"--method sequential: The method is not a finished method for intent"
     ):
         export(study, out, "sequential")
-    with pytest.raises(ConfigError, match=r"--model big: The method has no such model"):
+    with pytest.raises(ConfigError, match=r"--model big: The method was not run with this model"):
         export(study, out, "baseline", model="big")
     out.mkdir()
     (out / "thesis.tex").write_text("")
-    with pytest.raises(DataError, match=r"The folder has no tasktransfer\.json"):
+    with pytest.raises(DataError, match=r"The folder contains no tasktransfer\.json"):
         export(study, out, "tfidf_logistic")
 
 

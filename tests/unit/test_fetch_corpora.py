@@ -193,7 +193,7 @@ def test_a_folder_of_the_user_is_not_replaced(fetch: Fetch, server: Server, tmp_
     mine = tmp_path / "multiwoz20" / "val.json"
     mine.parent.mkdir()
     mine.write_text("{}")
-    with pytest.raises(DataError, match=r"multiwoz20: The folder has no fetched\.json"):
+    with pytest.raises(DataError, match=r"multiwoz20: The folder contains no fetched\.json"):
         fetch(WOZ, b"")
     assert mine.read_text() == "{}"
     assert not server.requests

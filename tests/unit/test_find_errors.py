@@ -155,7 +155,7 @@ def test_unknown_tasks_and_methods_are_refused(capsys: pytest.CaptureFixture[str
     assert cli.main(["errors", "study.yaml"]) != 0
     assert "Choose one of Tickets/intent, Tickets/mood" in capsys.readouterr().err
     assert cli.main(["errors", "study.yaml", "--task", "mood", "--method", "frozen_logistic"]) != 0
-    assert "The study has no such reference" in capsys.readouterr().err
+    assert "The study does not list this method" in capsys.readouterr().err
 
 
 def test_a_fit_that_predicts_dev_is_not_a_method_of_its_own() -> None:

@@ -155,7 +155,8 @@ def test_token_ids_that_do_not_say_it_ask_the_instances(trained: Trained, tmp_pa
     assert manifest.pop("synthetic") is True
     assert is_synthetic(Path(trained.encoded), manifest)
     with pytest.raises(
-        DataError, match=r"manifest.json: The value of synthetic is None.* encode again"
+        DataError,
+        match=r"manifest.json: The value of synthetic is None.* run `tasktransfer encode` again",
     ):
         is_synthetic(tmp_path / "elsewhere" / "bert", manifest)
 

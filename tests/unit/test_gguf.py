@@ -68,7 +68,7 @@ def test_a_file_that_is_truncated_is_refused(tmp_path: Path, kept: float) -> Non
     file.write_bytes(content[: int(kept if kept > 1 else kept * len(content))])
     with pytest.raises(
         ModelError,
-        match=r"small.gguf: The file is damaged or not in GGUF format .* download it again",
+        match=r"small.gguf: The file is damaged or not in GGUF format .* download the file again",
     ):
         load_pretrained("decoder", str(file), None)
 

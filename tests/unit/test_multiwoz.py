@@ -69,7 +69,7 @@ def slots_of_another_type(log: Any) -> None:
         ),
         (
             metadata_of_another_type,
-            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\" instead of",
+            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\", but it must be",
         ),
         (
             slots_of_another_type,
@@ -158,7 +158,7 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
             CHAT.replace("\thi you", ""),
             ":2: The line contains 'hello there'",
         ),
-        ("x y\n", ":1: The line 'x y' has no number"),
+        ("x y\n", ":1: The line 'x y' does not begin with its number"),
         (CHAT, "The 1 dialogues of the release are too few"),
     ],
 )

@@ -67,7 +67,7 @@ def test_others_work_is_left_alone(tmp_path: Path, lay: Callable[[Path], None]) 
     out = tmp_path / "out"
     lay(out)
     began = []
-    told = r"out: The folder has no made\.json, so it is not a collection"
+    told = r"out: The folder contains no made\.json, so it is not a collection"
     with pytest.raises(DataError, match=told), replace_folder(out, MAKER):
         began.append(1)
     assert not began
@@ -124,7 +124,8 @@ def test_data_is_not_prepared_over_others_work(
     (study / "thesis" / "manifest.json").write_text("{}")
     assert prepare("thesis") == 3
     assert (
-        "thesis: The folder has no manifest.json, so it is not a cache" in capsys.readouterr().err
+        "thesis: The folder contains no manifest.json, so it is not a cache"
+        in capsys.readouterr().err
     )
     generate_releases(study / "world", dialogues=120)
     assert prepare("world") == 3
@@ -186,5 +187,5 @@ def test_a_tiny_model_is_not_built_over_a_checkpoint(
         (study / "bert").mkdir(exist_ok=True)
         (study / "bert" / name).write_text(text)
     assert cli.main(["tiny-model", "--config", "study.yaml", "--model", "m", "--out", "bert"]) == 3
-    assert "has no tiny_model.json, so it is not a tiny model" in capsys.readouterr().err
+    assert "contains no tiny_model.json, so it is not a tiny model" in capsys.readouterr().err
     assert (study / "bert" / "model.safetensors").read_text() == "years of work"

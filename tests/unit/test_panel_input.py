@@ -244,10 +244,10 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
     [
         (put("ratings", [3, "good"]), ":4: Rating 'good' is not a number. Give one, or remove"),
         (put("ratings", [3, float("nan")]), ":4: Rating nan is not a number"),
-        (put("ratings", []), ":4: The row has no rating. Add one, or remove"),
+        (put("ratings", []), ":4: The row has no rating. Add a rating, or remove"),
         (
             put("ratings", [7]),
-            ":4: The rating 7 is not on the scale from 1 to 5. Fix it, or remove",
+            ":4: The rating 7 is not on the scale from 1 to 5. Correct the rating",
         ),
         (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
         (put("context", [" "]), ":4: The context is empty"),

@@ -161,7 +161,7 @@ def test_no_sbatch_is_said(
 ) -> None:
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert pilot("--submit") != 0
-    assert "This machine has no sbatch" in capsys.readouterr().err
+    assert "sbatch is not available" in capsys.readouterr().err
 
 
 def test_away_from_the_snakefile_it_refuses(

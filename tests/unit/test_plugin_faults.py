@@ -38,9 +38,9 @@ FAULTS = [
     ("a\0b\n", "null bytes"),
     ("import absent_module\n", "No module named 'absent_module'; {file}:1)"),
     ("x = 3\n", "'odd.name.py': The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN"),
-    ("DATASETS = 4\n", "'odd.name.py': DATASETS is 4, not a list"),
+    ("DATASETS = 4\n", "'odd.name.py': DATASETS is 4, but it must be a list"),
     ("DATASETS = [None]\n", "DATASETS contains null, which is not a Dataset"),
-    ("SELECTORS = None\n", "SELECTORS is null, not a list"),
+    ("SELECTORS = None\n", "SELECTORS is null, but it must be a list"),
     ("SELECTORS = ['length']\n", "SELECTORS contains 'length', which is not a Selector"),
     ("def __getattr__(name):\n    raise KeyError(name)\n", "(KeyError: 'DATASETS'; {file}:2)"),
 ]

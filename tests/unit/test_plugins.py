@@ -102,12 +102,12 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"design": 3}, ":3: design: The value is 3, but it must be text. Put the value in quotes"),
         (
             {"plugins": ["absent.py"]},
-            "plugins[0]: 'absent.py': This is not a Python file or package",
+            "plugins[0]: 'absent.py': The path is not a Python file or package",
         ),
-        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty': This is not a Python file"),
+        ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty': The path is not a Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
-        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, not a Design"),
+        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, but it must be a Design"),
         (
             {"plugins": "data.py"},
             ":3: plugins: The value is 'data.py', but it must be a list. Write [data.py]",

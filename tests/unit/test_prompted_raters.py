@@ -269,8 +269,11 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
             {"prompted": [{"model": "twin", "endpoint": "http://h/v1"}]},
             "'twin' is the name of a method of",
         ),
-        ({"prompted": []}, "'gpt' is a decoder, which the panel does not train. Add it to prompt"),
-        ({"models": [DECODER]}, "which the panel does not train. Name an encoder first"),
+        (
+            {"prompted": []},
+            "'gpt' is a decoder, which the panel does not train. Add the model to prompt",
+        ),
+        ({"models": [DECODER]}, "which the panel does not train. List an encoder first"),
         (
             {"prompted": [{"model": "far", "endpoint": "http://h/v1", "key_variable": "HOME"}]},
             "ends in _API_KEY",

@@ -86,7 +86,10 @@ def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
         (lambda t: t.drop(columns="seed"), "The column seed is missing"),
         (lambda t: t.assign(truth="high"), ":2, column truth: 'high' is not a number"),
         (lambda t: t.assign(random=1), "column random"),
-        (lambda t: pd.concat([t, t.tail(1)]), ":362: This is a second score of 'task8' → 'task9'"),
+        (
+            lambda t: pd.concat([t, t.tail(1)]),
+            ":362: The line contains a second score of 'task8' → 'task9'",
+        ),
         (lambda t: t.assign(score=t["score"].where(t.index > 0)), ":2: The column score is empty"),
         (lambda t: t[t["source"] == "task0"], "1 source"),
         (lambda t: t[:0], "has no rows"),

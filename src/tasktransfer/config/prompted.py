@@ -109,7 +109,7 @@ def find_model_problems(
     if entry.endpoint is None and known is not None and known.family == "encoder":
         yield Problem(
             extend_path(path, "model"),
-            f"{entry.model!r} is an encoder, which cannot be prompted. Name a decoder or "
+            f"{entry.model!r} is an encoder, which cannot be prompted. Choose a decoder or "
             "encoder_decoder.",
         )
     if entry.endpoint is None and entry.thinking_tokens is not None:

@@ -142,7 +142,7 @@ def _read_text(path: Path) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _UnreadableError(
-            f"The file cannot be read ({error}). Save it as UTF-8 text."
+            f"The file cannot be read ({error}). Save the file as UTF-8 text."
         ) from error
 
 

@@ -60,11 +60,11 @@ def _find_wrong_types(design: Design) -> Iterator[str]:
     if not isinstance(design.name, str) or not design.name.isidentifier():
         yield f"name: {design.name!r} is not an identifier. Use letters, digits and _."
     if not (isinstance(design.config, type) and issubclass(design.config, CommonConfig)):
-        yield f"config: {design.config!r} is not a subclass of CommonConfig. Name one."
+        yield f"config: {design.config!r} is not a subclass of CommonConfig. Use a subclass."
     for name in (*_FUNCTIONS, *_MAY_BE_NONE):
         value = getattr(design, name)
         if not callable(value) and not (value is None and name in _MAY_BE_NONE):
-            yield f"{name}: {value!r} is not a function. Name one."
+            yield f"{name}: {value!r} is not a function. Use a function."
     for name in _MAPPINGS:
         if not isinstance(getattr(design, name), Mapping):
             yield f"{name}: {getattr(design, name)!r} is not a mapping. Write {{name: entry}}."

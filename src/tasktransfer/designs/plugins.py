@@ -71,15 +71,16 @@ def _add_entries(
     names = [name for name in ("DATASETS", "SELECTORS", "DESIGN") if hasattr(module, name)]
     if not names:
         raise ConfigError(
-            f"{plugin}: The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN in it, "
-            "or remove it from plugins."
+            f"{plugin}: The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN in the "
+            "plugin, or remove it from plugins."
         )
     lists = {"DATASETS": Dataset, "SELECTORS": Selector}
     for name, kind in lists.items():
         values = getattr(module, name, ())
         if not isinstance(values, list | tuple):
             raise ConfigError(
-                f"{plugin}: {name} is {format_value(values)}, not a list. Make it a list."
+                f"{plugin}: {name} is {format_value(values)}, but it must be a list. Make it a "
+                "list."
             )
         for value in values:
             if not isinstance(value, kind):
@@ -94,8 +95,8 @@ def _add_entries(
     if "DESIGN" in names:
         if not isinstance(module.DESIGN, design):
             raise ConfigError(
-                f"{plugin}: DESIGN is {format_value(module.DESIGN)}, not a {design.__name__}. Make "
-                f"it a {design.__name__}."
+                f"{plugin}: DESIGN is {format_value(module.DESIGN)}, but it must be a "
+                f"{design.__name__}. Make it a {design.__name__}."
             )
         add(module.DESIGN)
 
@@ -106,8 +107,8 @@ def _import_plugin(where: str) -> ModuleType:
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
         raise ConfigError(
-            f"{format_value(where)}: This is not a Python file or package. Name a .py file, or a "
-            f"folder with an __init__.py, relative to {Path.cwd()}."
+            f"{format_value(where)}: The path is not a Python file or package. Specify a .py file, "
+            f"or a folder with an __init__.py, relative to {Path.cwd()}."
         )
     # With a dot in the name, the part before it would be a package.
     name = (
@@ -118,7 +119,9 @@ def _import_plugin(where: str) -> ModuleType:
     inside = [str(path)] if path.is_dir() else None
     spec = spec_from_file_location(name, file, submodule_search_locations=inside)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"{format_value(where)}: The file cannot be imported. Name a .py file.")
+        raise ConfigError(
+            f"{format_value(where)}: The file cannot be imported. Specify a .py file."
+        )
     module = sys.modules[name] = module_from_spec(spec)
     try:
         with _wrap_errors(f"{format_value(where)} cannot be imported", module):

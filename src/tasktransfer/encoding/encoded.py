@@ -238,7 +238,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{path}: The file is damaged ({error}). Remove the folder and encode again."
+            f"{path}: The file is damaged ({error}). Remove the folder and run `tasktransfer "
+            "encode` again."
         ) from None
     return manifest
 
@@ -256,8 +257,9 @@ def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r} instead of true or "
-        f"false, and {instances} has none either. Remove the folder and encode again."
+        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but it must be true "
+        f"or false, and {instances} does not contain the value either. Remove the folder and run "
+        "`tasktransfer encode` again."
     )
 
 
@@ -305,16 +307,18 @@ def _read_arrow(path: Path, sha256: str | None) -> pa.Table:
             table = pa.ipc.open_stream(source).read_all()
     except FileNotFoundError:
         raise DataError(
-            f"{path}: The file is missing. Remove its folder and encode again."
+            f"{path}: The file is missing. Remove the folder of this file and run `tasktransfer "
+            "encode` again."
         ) from None
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"{path}: The file is damaged ({error}). Remove its folder and encode again."
+            f"{path}: The file is damaged ({error}). Remove the folder of this file and run "
+            "`tasktransfer encode` again."
         ) from None
     if sha256 is not None and compute_sha256(path) != sha256:
         raise DataError(
-            f"{path}: The SHA-256 of the file is not the one in manifest.json. Remove its "
-            "folder and encode again."
+            f"{path}: The SHA-256 of the file does not match manifest.json. Remove the folder of "
+            "this file and run `tasktransfer encode` again."
         )
     return table
 

@@ -72,7 +72,7 @@ def _explain_error(error: Exception) -> str:
     if any(words in text for words in NOT_FOUND):
         return (
             "The folder does not exist, and the Hugging Face Hub does not have the model or cannot "
-            "be reached. Name a model on the hub (with HF_TOKEN if it is private), or a folder "
+            "be reached. Specify a model on the hub (with HF_TOKEN if it is private), or a folder "
             "with config.json, the tokenizer's files and model.safetensors."
         )
     lines = text.strip().splitlines() or [repr(error)]

@@ -42,12 +42,13 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:
         raise ModelError(
-            f"{checkpoint}: There is no fast tokenizer. Add tokenizer.json to the folder."
+            f"{checkpoint}: The folder contains no fast tokenizer. Add tokenizer.json to the "
+            "folder."
         )
     if family in ("decoder", "encoder_decoder") and tokenizer.eos_token_id is None:
         raise ModelError(
-            f"{checkpoint}: The tokenizer has no end-of-sequence token, which models of "
-            f"family: {family} need to end an answer. Set eos_token in tokenizer_config.json."
+            f"{checkpoint}: The tokenizer has no end-of-sequence token, which a model with "
+            f"`family: {family}` needs to end an answer. Set eos_token in tokenizer_config.json."
         )
     if tokenizer.pad_token_id is None:
         # GPT-2 and similar models have none. Padding is masked, so any token can be used.
@@ -109,8 +110,8 @@ def check_vocabulary_size(tokenizer: Any, rows: int, checkpoint: str) -> None:
         return
     problem = "more than" if tokens > rows else f"less than {MIN_USED_ROWS:.0%} of"
     raise ModelError(
-        f"{checkpoint}: The tokenizer has {tokens} tokens, {problem} the number of embeddings "
-        f"in the weights ({rows}). Use both from the same checkpoint."
+        f"{checkpoint}: The tokenizer has {tokens} tokens, {problem} the number of embeddings in "
+        f"the weights ({rows}). Use a tokenizer and weights from the same checkpoint."
     )
 
 

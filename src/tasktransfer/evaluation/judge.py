@@ -85,7 +85,7 @@ def predict_outcome_numbers(
         folders = ", ".join(places.checkpoint(start) for start in outcome.starts) or spec.name
         raise ModelError(
             f"{folders}: The model's predictions are NaN or infinite, because its weights are "
-            "damaged or its training diverged. Train it again."
+            "damaged or its training diverged. Train the model again."
         )
     return values
 

@@ -46,7 +46,7 @@ def compute_measures(
             numbers[name] = float(card_metrics[name])
         else:
             raise ConfigError(
-                f"{task.name} has no measure {name!r}. Choose one of "
+                f"{task.name}: The task has no measure {name!r}. Choose one of "
                 f"{', '.join([*card_metrics, *list_row_measures()])}."
             )
     return numbers

@@ -174,8 +174,8 @@ def _load_merged_model(
         )
     if any(start.merged == "ties" for start in starts):
         raise ConfigError(
-            f"{evaluation.label}: The method ties merges models only at the start of a "
-            "training, because it needs the base model. Train a stage from the merged model, and "
+            f"{evaluation.label}: The method ties can merge models only at the start of a training "
+            "run, because it needs the base model. Train a stage from the merged model, and "
             "evaluate that stage."
         )
     folder = places.encoded[evaluation.data, stages[0].model.name]

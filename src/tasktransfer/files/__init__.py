@@ -92,8 +92,8 @@ def _refuse_other_content(folder: Path, maker: Maker) -> None:
     if folder.is_dir() and (not any(folder.iterdir()) or maker.read_object(folder) is not None):
         return
     raise DataError(
-        f"{folder}: The folder has no {maker.file}, so it is not a {maker.what} and is not "
-        "replaced. Choose another folder, or remove this one."
+        f"{folder}: The folder contains no {maker.file}, so it is not a {maker.what} and is not "
+        "replaced. Choose another folder, or remove this folder."
     )
 
 
@@ -133,7 +133,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if path.exists() and not path.is_file():
-        raise StorageError(f"{path}: This is a device or a pipe. Name a file.")
+        raise StorageError(f"{path}: The path is a device or a pipe. Specify a file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -160,7 +160,7 @@ def create_private_folder(folder: Path, remedy: str) -> Path:
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or seen.st_mode & 0o022:
         raise StorageError(
-            f"{folder}: Other users can write to this folder. Remove it, or {remedy}"
+            f"{folder}: Other users can write to this folder. Remove the folder, or {remedy}"
         )
     return folder
 

@@ -75,7 +75,9 @@ class CsvFile:
                 cells = record.cells
                 if len(cells) != self.width:
                     where = format_location(self.path, record.line)
-                    raise DataError(f"{where}: The file changed while it was read. Start again.")
+                    raise DataError(
+                        f"{where}: The file changed while it was read. Run the command again."
+                    )
                 if any(cells):
                     named = len(self.places) < self.width
                     yield record.line, [cells[i] for i in self.places] if named else cells
@@ -226,8 +228,8 @@ class _Look:
         remedy = f"Put texts with {shown} in quotes"
         if self.widths == {width + 1} and not self.rows:
             remedy = (
-                f"Name the first column too if it numbers the rows, or put texts with {shown} in "
-                "quotes"
+                "Give the first column a name if it numbers the rows, or put texts with "
+                f"{shown} in quotes"
             )
         return DataError(
             f"{format_location(self.path, self.wrong.first[0])}{others}: The line has {found} "
@@ -272,7 +274,7 @@ class _Look:
         listed = f"{', '.join(self.columns.header)!r:.80}"
         if not self.header:
             raise DataError(
-                f"{location}: The file is empty, so it names no columns. Fetch it again."
+                f"{location}: The file is empty, so it has no header. Fetch the file again."
             )
         if not names:
             raise DataError(
@@ -282,10 +284,14 @@ class _Look:
         for number, name in enumerate(names):
             if not name:
                 raise DataError(
-                    f"{location}: One of the columns {listed} has an empty name. Name every column."
+                    f"{location}: One of the columns {listed} has an empty name. Give every column "
+                    "a name."
                 )
             if name in names[:number]:
-                raise DataError(f"{location}: Two columns have the name {name!r}. Rename one.")
+                raise DataError(
+                    f"{location}: Two columns have the name {name!r}. Rename one of the two "
+                    "columns."
+                )
         if self.repeated.count:
             raise DataError(
                 f"{format_location(self.path, self.repeated.first[0])}: The line repeats the "

@@ -51,12 +51,13 @@ def read_content(file: Path) -> bytes:
                 blank = blank + len(chunk) if chunk.isspace() else 0
                 if size > MAX_BYTES:
                     raise DataError(
-                        f"{file}: The file is larger than {MAX_BYTES:,} bytes. Fetch it again."
+                        f"{file}: The file is larger than {MAX_BYTES:,} bytes. Fetch the file "
+                        "again."
                     )
                 if blank > MAX_LENGTH:
                     raise DataError(
-                        f"{file}: The file contains {blank:,} consecutive blank bytes. Fetch "
-                        "it again."
+                        f"{file}: The file contains {blank:,} consecutive blank bytes. Fetch the "
+                        "file again."
                     )
                 chunks.append(chunk)
     except OSError as error:
@@ -91,7 +92,7 @@ def read_from_zip(file: Path, name: str) -> bytes:
         raise _build_read_error(file, error) from None
     if archive.flaws:
         raise DataError(describe_flaw(file, archive.flaws[0]))
-    raise DataError(f"{file}: The archive contains no {name}. Fetch it again.")
+    raise DataError(f"{file}: The archive contains no {name}. Fetch the archive again.")
 
 
 def read_from_tar(file: Path, name: str) -> bytes:
@@ -115,14 +116,18 @@ def read_from_tar(file: Path, name: str) -> bytes:
         if isinstance(error, OSError) and error.errno is not None:
             raise _build_read_error(file, error) from None
         what = str(error).partition("\n")[0]
-        raise DataError(f"{file}: The archive cannot be read ({what}). Fetch it again.") from None
-    raise DataError(f"{file}: The archive contains no {name}. Fetch it again.")
+        raise DataError(
+            f"{file}: The archive cannot be read ({what}). Fetch the archive again."
+        ) from None
+    raise DataError(f"{file}: The archive contains no {name}. Fetch the archive again.")
 
 
 def decode_utf8(content: bytes, file: str | Path) -> str:
     """Decode UTF-8 without a byte order mark. Raises DataError for any other encoding."""
     if content.startswith(_WIDE) or b"\0" in content[:1000]:
-        raise DataError(f"{file}: The file is UTF-16 or binary, not UTF-8 text. Save it as UTF-8.")
+        raise DataError(
+            f"{file}: The file is UTF-16 or binary, not UTF-8 text. Save the file as UTF-8."
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -223,9 +228,9 @@ def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     csv = open_csv(file)
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
-            f"{format_location(file, csv.header_line)}: {format_missing_columns(missing)} "
-            f"The line names {', '.join(csv.columns)!r:.80} ({csv.dialect}), but it must "
-            f"name {', '.join(columns)}. Fix the line."
+            f"{format_location(file, csv.header_line)}: {format_missing_columns(missing)} The "
+            f"columns are {', '.join(csv.columns)!r:.80} ({csv.dialect}), but they must include "
+            f"{', '.join(columns)}. Fix the line."
         )
     places = [csv.columns.index(column) for column in columns]
     return ((line, [row[place] for place in places]) for line, row in csv.rows())

@@ -45,7 +45,7 @@ _OTHER_FORMATS = {
     b"PAR1": ("is in Parquet format", "Let its name end in .parquet"),
     b"ARROW1": ("is in Arrow format", "Let its name end in .arrow"),
     b"SQLite format 3": ("is a SQLite database", "Export its table as CSV"),
-    b"%PDF": ("is a PDF", "Name a file with the dialogues"),
+    b"%PDF": ("is a PDF", "Specify a file with the dialogues"),
     b"version https://git-lfs": ("is a pointer of Git LFS, not the content", "Run git lfs pull"),
     b"<!doctype html": ("is an HTML page", "Download the file itself"),
     b"<html": ("is an HTML page", "Download the file itself"),
@@ -93,7 +93,9 @@ class TextLines:
         if self._run > MAX_EMPTY_RUN or self._empty > MAX_EMPTY_LINES:
             count = self._run if self._run > MAX_EMPTY_RUN else self._empty
             where = format_location(self.path, line)
-            raise DataError(f"{where}: The file contains {count:,} empty lines. Remove them.")
+            raise DataError(
+                f"{where}: The file contains {count:,} empty lines. Remove the empty lines."
+            )
 
     def notes(self) -> list[str]:
         """Return notes for the user about the lines that were read."""
@@ -173,7 +175,8 @@ class _Limited(io.RawIOBase):
         if self.count > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed.tell()):
             raise DataError(
                 f"{self.path}: The file decompresses to more than {MAX_RATIO} times its size, "
-                "which dialogues do not. If it is valid, use the decompressed file."
+                "which is implausible for dialogues. If the file is valid, use the decompressed "
+                "file."
             )
         return len(chunk)
 
@@ -183,10 +186,10 @@ def _refuse_other_format(path: Path, head: bytes, is_gzip: bool) -> None:
         if head.startswith(_GZIP):
             return
         if not head:
-            raise DataError(f"{path}: The file is empty. Fetch it again.")
+            raise DataError(f"{path}: The file is empty. Fetch the file again.")
         raise DataError(
             f"{path}: The file is not compressed with gzip, although its name ends in .gz. Remove "
-            ".gz from its name."
+            ".gz from the name."
         )
     for beginning, (what, remedy) in _OTHER_FORMATS.items():
         if head.lower().startswith(beginning.lower()):

@@ -101,8 +101,9 @@ def load_classifier(learner: Learner, folder: Path, card: Task) -> Classifier:
         different = sorted({*names} ^ {*card.labels})
         difference = f"{different[0]!r} is in one of them only" if different else "in another order"
         raise DataError(
-            f"{folder}: The classifier's {len(names)} labels differ from the {len(card.labels)} of "
-            f"{card.name} ({difference}). Delete {folder.parent} to fit the classifier again."
+            f"{folder}: The classifier's {len(names)} labels differ from the {len(card.labels)} "
+            f"labels of {card.name} ({difference}). Delete {folder.parent} to fit the classifier "
+            "again."
         )
     return classifier
 

@@ -110,7 +110,7 @@ def fit_fasttext(
     if not np.isfinite(output).all():
         raise TrainingError(
             f"{card.name}: The loss of fastText is NaN with lr {chosen['lr']}, so no classifier is "
-            "saved. Lower lr in the settings of the fit."
+            "saved. Reduce lr in the settings of the fit."
         )
     return FastText(vectors, output, vocabulary, card.labels)
 

@@ -145,8 +145,8 @@ def _fit_logistic(
 def _check_task(card: Task, instances: Sequence[Instance]) -> None:
     if card.kind not in SUPPORTED_KINDS:
         raise DataError(
-            f"{card.name}: The kind of the task is {card.kind}, but logistic regression needs "
-            f"{' or '.join(SUPPORTED_KINDS)}. Choose another task."
+            f"{card.name}: The kind of the task is {card.kind}, but logistic regression needs a "
+            f"task of kind {' or '.join(SUPPORTED_KINDS)}. Choose another task."
         )
     if len({instance.target for instance in instances}) < 2:
         raise DataError(

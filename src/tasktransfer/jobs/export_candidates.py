@@ -128,8 +128,8 @@ def list_candidates(study: Study, task: str | None) -> list[ExportCandidate]:
     finished = [each for each in those if has_valid_record(study, each.node)]
     if not finished:
         raise RecordError(
-            f"{study.config_file}: None of the {len(those)} planned models of "
-            f"{dataset}/{name} is finished. Run the study with `tasktransfer run`."
+            f"{study.config_file}: None of the {len(those)} planned models for {dataset}/{name} is "
+            "finished. Run the study with `tasktransfer run`."
         )
     return finished
 
@@ -306,7 +306,7 @@ def select_method(
     some = [c for c in candidates if method in (None, c.method, c.method.partition(":")[0])]
     if not some:
         raise ConfigError(
-            f"--method {method}: This is not a finished method of "
+            f"--method {method}: The method is not a finished method for "
             f"{candidates[0].task}.{suggest_name(str(method), names)} Choose one of "
             f"{', '.join(names)}."
         )
@@ -314,7 +314,7 @@ def select_method(
     some = [each for each in some if model in (None, each.model)]
     if not some:
         raise ConfigError(
-            f"--model {model}: The method has no such model. Choose one of "
+            f"--model {model}: The method was not run with this model. Choose one of "
             f"{', '.join(models) or 'its models (it has none)'}."
         )
     groups = group_candidates(some)

@@ -92,8 +92,8 @@ def _write_stage(
     assert isinstance(stage, Stage)
     if stage.training.fidelity.inputs != "default" and card.toolkit is not None:
         raise ConfigError(
-            "training.fidelity.inputs: A model that reads the toolkit's inputs cannot be "
-            "exported. Train with inputs: default."
+            "training.fidelity.inputs: A model trained with `inputs: tlidb` cannot be exported. "
+            "Train with `inputs: default`."
         )
     checkpoint = restore_checkpoint(study, Start(stage), design, threads)
     encoded, name = find_encoded(study, stage), stage.model.name

@@ -100,8 +100,8 @@ def export_model(
         chosen = select_method(recommended or candidates, request.method, request.model, score_fit)
         if request.with_dev and not isinstance(chosen.node, Fit):
             raise ConfigError(
-                f"--train-on train+dev: The method {chosen.method} is a fine-tuned model, and dev "
-                "chooses its epoch. Choose a reference with --method, or leave the option out."
+                f"--train-on train+dev: The method {chosen.method} is a fine-tuned model, whose "
+                "epoch is selected on dev. Choose a reference with --method, or omit --train-on."
             )
         print(f"Exporting {chosen.name}, {_format_seed(chosen)}.", file=sys.stderr, flush=True)
         folder = build(chosen)

@@ -167,8 +167,8 @@ def list_methods(study: Study, dataset: str, task: str, method: str | None) -> l
         )
     if method == FROZEN and not fits:
         raise ConfigError(
-            f"--method {FROZEN}: The study has no such reference. Add it to references, or "
-            f"choose {TFIDF}."
+            f"--method {FROZEN}: The study does not list this method in references. Add the method "
+            f"to references, or choose {TFIDF}."
         )
     if method == TFIDF:
         return [None]
@@ -182,8 +182,8 @@ def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit 
     clusters = [instance.dialogue_id for instance in instances]
     if len(set(clusters)) < 2:
         raise DataError(
-            f"{card.name}: All labels are in one dialogue, but two are needed to hold one out. "
-            "Provide more dialogues."
+            f"{card.name}: All labels are in one dialogue, but at least two dialogues with labels "
+            "are needed to hold one out. Provide more dialogues."
         )
     features: Any = None
     if fit is not None:

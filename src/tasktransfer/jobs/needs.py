@@ -225,8 +225,8 @@ def get_fit_model(study: Study, fit: Fit) -> ModelSpec:
     found = _find_model(study, fit.settings.get("model"))
     if found is None:
         raise ConfigError(
-            f"{fit.label}: The study does not have the fit's model. Check whether the config "
-            "changed."
+            f"{fit.label}: The study does not contain the model of this fit. Check whether the "
+            "config has changed."
         )
     return found
 

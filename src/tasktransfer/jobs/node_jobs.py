@@ -274,8 +274,8 @@ def _compute_features(
         return None
     if node.on is None or node.on.stage is None:
         raise ConfigError(
-            f"{node.label}: The learner {node.learner} reads representations, but the fit names "
-            "no model for them. Name a stage (on)."
+            f"{node.label}: The learner {node.learner} reads representations, but the fit "
+            "specifies no model for them. Set a stage (on)."
         )
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 

@@ -51,13 +51,13 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
 
     if out is not None and out.resolve() == file.resolve():
         raise ConfigError(
-            f"--out {out}: This is the file of dialogues itself. Choose another file."
+            f"--out {out}: The output file is the file of dialogues itself. Choose another file."
         )
     predictor = load_predictor(folder)
     if request.top_k > len(predictor.labels):
         raise ConfigError(
-            f"--top-k {request.top_k}: The model has only {len(predictor.labels)} labels. "
-            "Choose this number or a smaller one."
+            f"--top-k {request.top_k}: The model has only {len(predictor.labels)} labels. Choose "
+            f"{len(predictor.labels)} or a smaller number."
         )
     of, notes = predictor.exported.inputs, list[str]()
     if missing := [name for name in of.query_fields if name not in of.fields]:

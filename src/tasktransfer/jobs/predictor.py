@@ -123,13 +123,14 @@ class Predictor:
         some = [turns] if isinstance(turns, str) else turns
         if not isinstance(some, list | tuple):
             raise DataError(
-                f"dialogues[{number}]: The type is {type(dialogue).__name__}. Pass a text, a list "
-                "of turns, or an object with turns."
+                f"dialogues[{number}]: The type is {type(dialogue).__name__}. Pass a string, a "
+                "list of turns, or an object with turns."
             )
         texts = [text for turn in some if (text := _format_turn(number, turn))]
         if not texts:
             raise DataError(
-                f"dialogues[{number}]: The dialogue has no text. Remove it, or pass its text."
+                f"dialogues[{number}]: The dialogue has no text. Remove the dialogue, or pass its "
+                "text."
             )
         query = {}
         for name in self.exported.inputs.query_fields:
@@ -153,7 +154,7 @@ def _format_turn(number: int, turn: Any) -> str:
         speaker, text = turn.get("speaker") or "", turn.get("text")
     if not isinstance(text, str) or not isinstance(speaker, str):
         raise DataError(
-            f"dialogues[{number}]: The type of a turn is {type(turn).__name__}. Pass a text, or "
+            f"dialogues[{number}]: The type of a turn is {type(turn).__name__}. Pass a string, or "
             "an object with speaker and text."
         )
     text, speaker = text.strip(), speaker.strip()

@@ -98,10 +98,10 @@ def check_dialogues_of_splits(
         for split in splits["train"]:
             if split.dialogue_id in held or split.dialogue_id in tested:
                 raise DataError(
-                    f"{where}: For {task}, the dialogue {split.dialogue_id} (instance "
-                    f"{split.id}) is both in the training split of the probe and in a "
-                    "held-out split. Take both from one split of the dialogues "
-                    f"({', '.join(SPLITS)})."
+                    f"{where}: For {task}, the dialogue {split.dialogue_id} (instance {split.id}) "
+                    "is both in the training split of the probe and in a held-out split. Use the "
+                    f"same division of the dialogues into {', '.join(SPLITS)} for the model and "
+                    "for the probe."
                 )
 
 
@@ -132,8 +132,8 @@ def _select_model(study: Study, node: Fit) -> ModelSpec:
     models = list_released_models(study, node)
     if not models:
         raise ConfigError(
-            f"{node.label}: The learner reads representations, but the fit names no model for "
-            "them. Name a stage (on), or a model."
+            f"{node.label}: The learner reads representations, but the fit specifies no model for "
+            "them. Set a stage (on), or a model."
         )
     return models[0]
 

@@ -56,8 +56,8 @@ def find_encoded(study: Study, stage: Stage) -> Path:
     folder = Path(study.get_encoded_folder(stage.data, name))
     if not (folder / "manifest.json").is_file():
         raise DataError(
-            f"{folder}: The token IDs of {stage.data.name} are missing. Write them with "
-            f"`tasktransfer encode {study.config_file} --dataset {stage.data.name} --model "
-            f"{name} --out {folder}`."
+            f"{folder}: The token IDs of {stage.data.name} are missing. Write the token IDs with "
+            f"`tasktransfer encode {study.config_file} --dataset {stage.data.name} --model {name} "
+            f"--out {folder}`."
         )
     return folder

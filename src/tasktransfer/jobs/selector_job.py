@@ -121,9 +121,9 @@ def write_selector_values(
         fit = measurements.get((what, of, on))
         if fit is None:
             raise ConfigError(
-                f"selector {selector.name}: The selector reads {what} of "
-                f"{of or 'the base model'} on {on}, but its `reads` "
-                f"({', '.join(selector.reads)}) do not include this. Add it to `reads`."
+                f"selector {selector.name}: The selector reads {what} of {of or 'the base model'} "
+                f"on {on}, but its `reads` ({', '.join(selector.reads)}) do not include this "
+                "input. Add the input to `reads`."
             )
         folder, (_, name) = Path(study.get_node_folder(fit)), resolve_task(node.data.name, on)
         check_artefacts(folder, fit.digest, [name])

@@ -58,8 +58,8 @@ def read_snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCa
     given = [] if handed else list(workflow.overwrite_configfiles)
     if len(given) > 1:
         raise ConfigError(
-            f"--configfile: The option has {len(given)} files, but a study has one. Name one file "
-            "with the complete study."
+            f"--configfile: The option has {len(given)} files, but a study has one. Specify one "
+            "file with the complete study."
         )
     # The executor is not known yet. But only a batch system has a number of jobs (--jobs), and its
     # jobs are separate workflows.

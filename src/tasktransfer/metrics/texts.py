@@ -76,7 +76,8 @@ def tally_exact_match(task: Task, spec: MetricSpec, texts: NormalisedTexts) -> S
         if not answerable.any():
             raise DataError(
                 f"{task.name}: The metric {spec.key} ignores unanswerable instances, but all "
-                f"{len(texts.pairs)} are unanswerable. Score a split with answerable ones."
+                f"{len(texts.pairs)} instances are unanswerable. Score a split with answerable "
+                "instances."
             )
         tally[~answerable] = 0
     return tally

@@ -74,8 +74,8 @@ def _check_token_types(model: Any, checkpoint: str) -> None:
             model.eval()(input_ids=ids, token_type_ids=types)
     except (TypeError, IndexError) as error:
         raise ModelError(
-            f"{checkpoint}: The tokenizer returns token types (token_type_ids in "
-            "model_input_names of tokenizer_config.json), but the model has none or only "
-            "one. Use tokenizer and weights from the same checkpoint, or remove "
-            "token_type_ids there."
+            f"{checkpoint}: The tokenizer returns token types (token_type_ids in model_input_names "
+            "of tokenizer_config.json), but the model has none or only one. Use a tokenizer and "
+            "weights from the same checkpoint, or remove token_type_ids from "
+            "tokenizer_config.json."
         ) from error

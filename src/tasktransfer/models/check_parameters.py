@@ -147,7 +147,7 @@ def check_finite(model: Any, start: str) -> None:
     bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
     if bad:
         raise ModelError(
-            f"{start}: The checkpoint has weights that are NaN or infinite "
+            f"{start}: The checkpoint contains weights that are NaN or infinite "
             f"({_format_items('', bad)}), because it is damaged, or the training that wrote it "
             "diverged. Use an earlier or another checkpoint."
         )

@@ -99,8 +99,8 @@ def load_with_missing_modules(
         report["missing_keys"] = {p for p in report["missing_keys"] if not _is_pooler_parameter(p)}
     elif pooler == "needed" and any(_is_pooler_parameter(p) for p in report["missing_keys"]):
         raise ModelError(
-            f"{start}: The checkpoint has no pooler, but models[].reads requires one. Set "
-            "models[].reads: first_token, or use a checkpoint with a pooler."
+            f"{start}: The checkpoint has no pooler, but `models[].reads: pooler` requires one. "
+            "Set models[].reads: first_token, or use a checkpoint with a pooler."
         )
     check_parameters(family, model, report, start, note)
     modules = {name.partition(".")[0] for name in report["missing_keys"] if "." in name}
@@ -129,7 +129,7 @@ def _check_files(start: str) -> tuple[int, int]:
         return _check_gguf(Path(start))
     if Path(start).is_file():
         raise ModelError(
-            f"{start}: The checkpoint is a file, but it must be a folder. Name the folder that "
+            f"{start}: The checkpoint is a file, but it must be a folder. Specify the folder that "
             "contains the file, with config.json and the tokenizer's files."
         )
     if is_adapter(start):
@@ -148,7 +148,7 @@ def _check_files(start: str) -> tuple[int, int]:
         except (SafetensorError, OSError) as error:
             raise ModelError(
                 f"{file}: The file is damaged ({file.stat().st_size} bytes, {error}). Copy or "
-                "download it again."
+                "download the file again."
             ) from error
     return len(shapes), sum(map(math.prod, shapes))
 
@@ -156,7 +156,9 @@ def _check_files(start: str) -> tuple[int, int]:
 def _refuse_irregular(file: Path) -> None:
     """Raise ModelError for a missing file, or a pipe or device on which libraries would wait."""
     if not file.is_file():
-        raise ModelError(f"{file}: The file does not exist, or is a pipe or device. Name a file.")
+        raise ModelError(
+            f"{file}: The file does not exist, or is a pipe or device. Specify a file."
+        )
 
 
 def _check_gguf(file: Path) -> tuple[int, int]:
@@ -176,8 +178,8 @@ def _check_gguf(file: Path) -> tuple[int, int]:
     except (OSError, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
         size = file.stat().st_size if file.is_file() else 0
         raise ModelError(
-            f"{file}: The file is damaged or not in GGUF format ({size} bytes, {error}). Copy "
-            "or download it again."
+            f"{file}: The file is damaged or not in GGUF format ({size} bytes, {error}). Copy or "
+            "download the file again."
         ) from error
     return len(tensors), sum(int(tensor.n_elements) for tensor in tensors)
 
@@ -263,8 +265,8 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
         raise _build_family_error(family, "encoder_decoder", config, start)
     if type(config) not in transformers.MODEL_MAPPING:
         raise ModelError(
-            f"{start}: The architecture {config.model_type!r} is not that of a language model. Use "
-            "a language model."
+            f"{start}: The architecture {config.model_type!r} is not a language model. Use a "
+            "language model."
         )
     backbone, _ = _load_from_pretrained(
         _select_auto_class("encoder"), config, start, revision, None

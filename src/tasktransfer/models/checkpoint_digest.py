@@ -51,8 +51,8 @@ def compute_folder_digest(
     folder = Path(path).expanduser()
     if not folder.is_dir():
         raise ModelError(
-            f"{folder}: The checkpoint folder does not exist. Name a folder, or a model on the "
-            "Hugging Face hub."
+            f"{folder}: The checkpoint folder does not exist. Specify an existing folder, or a "
+            "model on the Hugging Face hub."
         )
     files = {
         file.name: file
@@ -61,14 +61,14 @@ def compute_folder_digest(
     }
     if "config.json" not in files:
         raise ModelError(
-            f"{folder}: config.json is missing. Name a folder with config.json, the "
-            "tokenizer's files and *.safetensors, as save_pretrained writes them."
+            f"{folder}: config.json is missing. Specify a folder that contains config.json, the "
+            "tokenizer's files and *.safetensors, as written by save_pretrained."
         )
     if not any(name.endswith(".safetensors") for name in files):
         others = sorted(f.name for f in folder.iterdir() if f.suffix in OTHER_WEIGHTS)
         only = f", only {', '.join(others)}, which may hold code and are not read" if others else ""
         raise ModelError(
-            f"{folder}: There is no *.safetensors file{only}. Load the model once with "
+            f"{folder}: The folder contains no *.safetensors file{only}. Load the model once with "
             "transformers and save it with save_pretrained."
         )
     return _compute_digest(files, memo)

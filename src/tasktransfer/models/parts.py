@@ -142,8 +142,8 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
         raise ConfigError(
             f"starts: {len(sources)} parts are copied into {target} "
             f"({', '.join(s.part for s in sources)}), but merged is "
-            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method for all of them, "
-            f"{', '.join(MERGED)} or ties."
+            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method for all of these "
+            f"parts, {', '.join(MERGED)} or ties."
         )
     first = sources[0]
     if way is None or len(sources) == 1:

@@ -142,7 +142,7 @@ def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
     if foreign:
         remarks.append(
             f"{foreign[0].folder} is in use, but not by these studies, so files of other studies "
-            "are kept. Name their configs too (--config FIRST SECOND)."
+            "are kept. Specify their configs too (--config FIRST SECOND)."
         )
     if not settled:
         remarks.append(

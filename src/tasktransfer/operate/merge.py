@@ -180,13 +180,13 @@ def _check_other(study: Study, other: Path) -> None:
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
         raise ConfigError(
-            f"{other}: This is not a results folder, because it contains none of "
-            f"{', '.join(LAYOUT)}. Name the folder under `results` in the other study's "
-            "config."
+            f"{other}: The folder is not a results folder, because it contains none of "
+            f"{', '.join(LAYOUT)}. Specify the folder under `results` in the other study's config."
         )
     if any((other / room).resolve() == (own / room).resolve() for room in rooms):
         raise ConfigError(
-            f"{other}: This is the results folder of {study.config_file} itself. Name another one."
+            f"{other}: The folder is the results folder of {study.config_file} itself. Specify "
+            "another results folder."
         )
 
 

@@ -214,7 +214,8 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
         )
     except FileNotFoundError as error:
         raise ConfigError(
-            f"{path}: This machine has no sbatch. Submit the scripts on a machine that has it."
+            f"{path}: The command sbatch is not available on this machine. Submit the scripts on a "
+            "machine with sbatch."
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
         message = getattr(error, "stderr", None) or str(error)

@@ -94,7 +94,7 @@ def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Itera
     if rows is not None and rows < shots:
         yield (
             f"{node.data.name}: {node.task} has {rows:,} training instances, but prompts need "
-            f"{shots} examples. Lower prompted[].shots, or provide more training instances."
+            f"{shots} examples. Reduce prompted[].shots, or provide more training instances."
         )
 
 

@@ -24,8 +24,8 @@ def read_choice(results: str | Path, name: str) -> Any | None:
         return json_text.read(path)
     except (OSError, ValueError) as error:
         raise RecordError(
-            f"{path}: The file is damaged ({error!r}). Delete it, and run snakemake to choose "
-            "again."
+            f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
+            "repeat the selection."
         ) from error
 
 

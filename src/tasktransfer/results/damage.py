@@ -133,7 +133,7 @@ def _read_content(file: Path) -> bytes:
     except OSError as error:
         raise RecordError(
             f"{file}: The file cannot be read ({error.strerror}), so the state of its node is "
-            "unknown. Make it readable, or move it away to compute its node again."
+            "unknown. Make the file readable, or move it away to compute its node again."
         ) from error
 
 

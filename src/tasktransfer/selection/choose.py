@@ -54,7 +54,8 @@ def select(
     single = deltas[deltas["n_sources"] == 1]
     if single.empty:
         raise RecordError(
-            "There are no single-source runs to choose from. Run the single-source study first."
+            "There are no single-source runs from which sources can be selected. Run the "
+            "single-source study first."
         )
     chosen: list[ChosenSources] = []
     for dataset, rows in single.groupby("dataset", sort=False):
@@ -73,7 +74,7 @@ def select(
                         if own is None
                         else _describe_reason(own[own["target"] == target], chosen_by)
                     )
-                    + f", but {sources_per_target} are requested. Lower sources_per_target or "
+                    + f", but {sources_per_target} are requested. Reduce sources_per_target or "
                     + ("study more tasks." if own is None else "choose by dev.")
                 )
             chosen.append(
@@ -120,10 +121,10 @@ def select_from_tables(
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{len(holes)} single-source or baseline runs are missing, first "
-            f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
-            f"{first['target']} seed {first['seed']} ({first['reason']}). Run them, because "
-            "sources must not be chosen from an incomplete table."
+            f"{len(holes)} single-source or baseline runs are missing, first {first['dataset']} "
+            f"{first['model']} {first['algorithm']} {first['source']} -> {first['target']} seed "
+            f"{first['seed']} ({first['reason']}). Run the missing runs, because sources must not "
+            "be selected from an incomplete table."
         )
     deltas = tables["deltas"]
     deltas = deltas if choose_by == "test" else select_dev_deltas(deltas, tables["transfer_runs"])
@@ -158,8 +159,8 @@ def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> l
     benefit = pairs.groupby("target").mean()
     if len(benefit) < count:
         raise RecordError(
-            f"{dataset}: The dataset has {len(benefit)} targets, but {count} are requested. "
-            "Lower targets_per_dataset, or study more tasks."
+            f"{dataset}: The dataset has {len(benefit)} targets, but {count} are requested. Reduce "
+            "targets_per_dataset, or study more tasks."
         )
     return pick_best(benefit, count)
 
@@ -183,7 +184,7 @@ def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
     if holes:
         source, target, model, algorithm, seed = holes[0]
         raise RecordError(
-            f"{dataset}: {len(holes)} of the cells to choose from have no delta, first "
-            f"{model} {algorithm} {source} -> {target} seed {seed}. Run them, because sources "
-            "must not be chosen from an incomplete table."
+            f"{dataset}: {len(holes)} cells have no delta, first {model} {algorithm} {source} -> "
+            f"{target} seed {seed}. Run the missing runs, because sources must not be selected "
+            "from an incomplete table."
         )

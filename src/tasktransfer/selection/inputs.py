@@ -30,7 +30,9 @@ def build_input_text(instance: Instance) -> str:
 
 
 def _refuse_undeclared_input(*_: object) -> Arrays:
-    raise LookupError("The selector does not declare this input (Selector.reads). Add it.")
+    raise LookupError(
+        "The selector does not declare this input (Selector.reads). Add the input to `reads`."
+    )
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,16 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
         missing = table[name].isna() | (table[name] == "")
         if missing.any():
             where = format_location(path, int(table.index[missing][0]))
-            raise DataError(f"{where}: The column {name} is empty. Fill it in, or remove the row.")
+            raise DataError(
+                f"{where}: The column {name} is empty. Add the missing values, or remove the row."
+            )
     keys = [*GROUP, "source", "target", "seed"]
     if table.duplicated(keys).any():
         second = table[table.duplicated(keys)]
         source, target, seed = second.iloc[0][["source", "target", "seed"]].tolist()
         raise DataError(
-            f"{format_location(path, int(second.index[0]))}: This is a second score of "
-            f"{source!r} → {target!r} for seed {seed:.0f}. Remove one of the two."
+            f"{format_location(path, int(second.index[0]))}: The line contains a second score of "
+            f"{source!r} → {target!r} for seed {seed:.0f}. Remove one of the two lines."
         )
     notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
@@ -126,8 +128,8 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
     taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
     if taken:
         raise DataError(
-            f"{path}: The column {taken[0]} has the name of a selector that is computed from "
-            "the scores. Rename it."
+            f"{path}: The column {taken[0]} has the name of a selector that is computed from the "
+            "scores. Rename the column."
         )
 
 
@@ -168,7 +170,7 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
 def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
     selectors = [str(one) for one in table if one not in (*GROUP, *NEEDED)]
     if not len(table):
-        raise DataError(f"{path}: The matrix has no rows. Add scores.")
+        raise DataError(f"{path}: The matrix has no rows. Add rows with scores.")
     for names, group in table.groupby(list(GROUP), sort=False):
         dataset, model, algorithm = map(str, names)
         alone = group["source"] == ""
@@ -176,8 +178,8 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
         sources, targets = (list(runs[name].unique()) for name in ("source", "target"))
         if len(sources) < 2:
             raise DataError(
-                f"{path}: The model {model} has {len(sources)} source, but a selection needs "
-                "two or more. Add sources."
+                f"{path}: The model {model} has {len(sources)} source, but a selection needs at "
+                "least two sources. Add sources."
             )
         axes = (targets, sources, sorted(runs["seed"].unique()))
         scores = build_cube(runs, "score", axes)

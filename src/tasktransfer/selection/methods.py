@@ -192,15 +192,17 @@ def register_selector(selector: Selector) -> None:
     """
     if not isinstance(selector, Selector):
         raise ConfigError(
-            f"SELECTORS contains {selector!r}, which is not a Selector. Replace or remove it."
+            f"SELECTORS contains {selector!r}, which is not a Selector. Replace or remove this "
+            "item."
         )
     if selector.name in _OF_PACKAGE:
         raise ConfigError(
-            f"The selector {selector.name!r} has the name of one of the package. Choose another "
-            "name."
+            f"The package already contains a selector with the name {selector.name!r}. Choose "
+            "another name."
         )
     if selector.values is None:
         raise ConfigError(
-            f"The selector {selector.name!r} has no values. Add a function that computes them."
+            f"The selector {selector.name!r} cannot compute values. Add a function that computes "
+            "them."
         )
     SELECTORS[selector.name] = selector

@@ -176,13 +176,13 @@ def _check_output(task: Task, output: int | None) -> int | None:
     if task.kind != "multi_output":
         if output is not None:
             raise ValueError(
-                f"{task.name}: A task of kind {task.kind} has a single output, but got output "
-                f"{output}. Remove the argument."
+                f"{task.name}: A task of kind {task.kind} has a single output, but the argument "
+                f"output is {output}. Remove the argument."
             )
         return None
     if output is None or not 0 <= output < len(task.outputs):
         raise ValueError(
-            f"{task.name}: The output {output} is not the index of a trait. Give an index below "
+            f"{task.name}: The output {output} is not the index of a trait. Use an index below "
             f"{len(task.outputs)}, because the task has one prompt per trait."
         )
     return output

@@ -167,7 +167,7 @@ def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: P
                 vectors.append(np.array(values, np.float32))
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{file}: The file cannot be read as word vectors ({error}). Fix it."
+            f"{file}: The file cannot be read as word vectors ({error}). Fix the file."
         ) from error
     if not rows:
         raise DataError(f"{file}: The file has no vector for any training word. Use another file.")

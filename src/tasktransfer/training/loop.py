@@ -303,8 +303,8 @@ def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[
         if not np.isfinite(value):
             raise TrainingError(
                 f"The loss of {task} became {value} in round {number}, update {update}, and "
-                "nothing was written. Lower training.learning_rate or set training.precision "
-                "to float32."
+                "nothing was written. Reduce training.learning_rate or set training.precision to "
+                "float32."
             )
         by_task.setdefault(task, []).append(value)
     return {task: float(np.mean(v)) for task, v in sorted(by_task.items())}

@@ -72,8 +72,8 @@ def _import_bitsandbytes() -> Any:
         from bitsandbytes import optim  # noqa: PLC0415  # an optional dependency
     except ImportError as error:
         raise ConfigError(
-            "training.optimiser_bits: 8 bits need the package bitsandbytes, which cannot be "
-            f"imported ({error}). Run pip install 'tasktransfer[eight-bit]', or set "
-            "optimiser_bits to 32."
+            "training.optimiser_bits: 8-bit optimiser states require the package bitsandbytes, "
+            f"which cannot be imported ({error}). Run pip install 'tasktransfer[eight-bit]', or "
+            "set optimiser_bits to 32."
         ) from error
     return optim

@@ -305,9 +305,9 @@ class Schedule:
             batches = _count_batches(sizes, get_batch_size(stage.training))
             raise DataError(
                 f"{', '.join(sizes)}: An epoch has {batches} batches, but an update needs "
-                f"{stage.training.fidelity.batches_per_update}, so the toolkit never updates "
-                "the model. Set training.fidelity.leftover_batches to own_update, or remove "
-                "the task."
+                f"{stage.training.fidelity.batches_per_update} batches, so the model would never "
+                "be updated. Set training.fidelity.leftover_batches to own_update, or remove the "
+                "task."
             )
         return schedule
 
@@ -378,16 +378,16 @@ def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
         counts = {first: len(split), task: len(other)}
         if len(split.ids) != len(other.ids) or len(split) != len(other):
             raise DataError(
-                f"sampler together: The training splits of {first} and {task} have "
-                f"{counts[first]} and {counts[task]} examples. Choose tasks that share their "
-                "instances, or use another sampler."
+                f"sampler together: The training splits of {first} and {task} have {counts[first]} "
+                f"and {counts[task]} examples. Choose tasks that annotate the same instances, or "
+                "use another sampler."
             )
         pairs = enumerate(zip(split.ids, other.ids, strict=True))
         different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
         if different:
             index, (ours, another) = different
             raise DataError(
-                f"sampler together: Instance {index} is {ours!r} in {first}, but {another!r} "
-                f"in {task}. Choose tasks that share their instances in the same order, or "
-                "use another sampler."
+                f"sampler together: Instance {index} is {ours!r} in {first}, but {another!r} in "
+                f"{task}. Choose tasks that annotate the same instances in the same order, or use "
+                "another sampler."
             )

@@ -116,7 +116,7 @@ def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float
     for measure, value in values.items():
         if not math.isfinite(value):
             raise TrainingError(
-                f"The dev {measure} of {task} became {value}, and nothing was written. Lower "
+                f"The dev {measure} of {task} became {value}, and nothing was written. Reduce "
                 "training.learning_rate or set training.precision to float32."
             )
     return values

@@ -144,7 +144,9 @@ class TaskSection(Section):
     def _check_kind(self) -> Self:
         problems = []
         if self.label is None and self.kind not in ("multi_output", "reply"):
-            problems.append((".label", "The key is missing. Name the field with the gold answer."))
+            problems.append(
+                (".label", "The key is missing. Set label to the field with the gold answer.")
+            )
         wanted = {"options": "multiple_choice", "scale": "rating", "outputs": "multi_output"}
         for key, kind in wanted.items():
             if (getattr(self, key) is None) == (self.kind == kind):

@@ -161,8 +161,9 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
     record = correct_synthetic_flag(read_record(Path(path)), Path(study.config.results))
     if record["node"]["digest"] != run.stages[-1].digest:
         raise RecordError(
-            f"{path}: The record belongs to stage {record['node']['digest'][:12]}, but expected "
-            f"{run.stages[-1].digest[:12]}. Delete its folder and run the stage again."
+            f"{path}: The record belongs to stage {record['node']['digest'][:12]}, but it must "
+            f"belong to {run.stages[-1].digest[:12]}. Delete the folder of the record and run the "
+            "stage again."
         )
     if describe_unrecorded_selections(run.stages[-1], record):
         return None
@@ -171,8 +172,8 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
     )
     if reasons:
         raise RecordError(
-            f"{path}: The run may not be submitted. {' '.join(reasons)} Choose another run, or run "
-            "it again within the rules."
+            f"{path}: The run is not eligible for submission. {' '.join(reasons)} Choose another "
+            "run, or repeat the run within the rules."
         )
     predictions = record["rows"]
     assert predictions is not None, "checked by ineligible"

@@ -56,11 +56,14 @@ def read_files(path: Path, findings: Findings) -> Files:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        text = f"The submission cannot be opened ({describe_error(error)}). Name a zip or a folder."
+        text = (
+            f"The submission cannot be opened ({describe_error(error)}). Pass a zip file or a "
+            "folder."
+        )
         findings.add_error("", None, "unreadable", text)
         return Files()
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-        text = "The submission is neither a zip nor a folder. Name one of them."
+        text = "The submission is neither a zip file nor a folder. Pass a zip file or a folder."
         findings.add_error("", None, "not-a-zip", text)
         return Files()
     files, junk = Files(from_folder=stat.S_ISDIR(mode)), []

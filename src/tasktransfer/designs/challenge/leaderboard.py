@@ -181,7 +181,7 @@ def _list_archives(folder: Path) -> list[Path]:
         paths = sorted(path for path in folder.iterdir() if path.name.lower().endswith(".zip"))
     except OSError as error:
         raise SubmissionError(
-            f"{folder}: The folder cannot be listed ({error.strerror}). Name a folder with "
+            f"{folder}: The folder cannot be listed ({error.strerror}). Specify a folder with "
             "submissions."
         ) from error
     if not paths:

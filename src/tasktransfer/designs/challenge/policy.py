@@ -28,11 +28,11 @@ class NamedRun(Section):
     algorithm: TransferName = Field(description="name of the transfer algorithm")
     sources: TaskNames = Field(description="source tasks")
     seed: Seed | None = Field(
-        default=None, description="seed of the run; if omitted, the one with the best dev score"
+        default=None, description="seed of the run; if omitted, the seed with the best dev score"
     )
     baseline_seed: Seed | None = Field(
         default=None,
-        description="seed of the baseline; if omitted, the one with the best dev score",
+        description="seed of the baseline; if omitted, the seed with the best dev score",
     )
 
 

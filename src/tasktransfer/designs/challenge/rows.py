@@ -98,16 +98,19 @@ def _decode(data: bytes, file: str, findings: Findings) -> str | None:
     for mark, name in _ENCODINGS:
         if data.startswith(mark):
             findings.add_error(
-                file, 1, "encoding", f"The file is encoded in {name}. Save it as UTF-8."
+                file, 1, "encoding", f"The file is encoded in {name}. Save the file as UTF-8."
             )
             return None
     if data.count(b"\0") > len(data) // 4:
         findings.add_error(
-            file, 1, "encoding", "The file is not UTF-8 text (UTF-16 or binary?). Save it as UTF-8."
+            file,
+            1,
+            "encoding",
+            "The file is not UTF-8 text (UTF-16 or binary?). Save the file as UTF-8.",
         )
         return None
     if data.startswith(_BOM):
-        text = "The file begins with a byte order mark. Save it as UTF-8 without one."
+        text = "The file begins with a byte order mark. Save the file as UTF-8 without this mark."
         findings.add_warning(file, 1, "bom", text)
     return data.removeprefix(_BOM).decode("utf-8", "surrogateescape")
 

@@ -90,9 +90,9 @@ def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
     file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
-            f"{file}: rules is {rules}, and the records of a free study cannot be submitted. "
-            "Set rules: challenge and run the study again, which repeats trainings from "
-            "before the rules."
+            f"{file}: rules is {rules}, and the records of a free study cannot be submitted. Set "
+            "rules: challenge and run the study again, which repeats the training runs that "
+            "finished without these rules."
         )
     datasets = list(study.config.dataset_names)
     if options.dataset not in datasets:
@@ -116,7 +116,7 @@ def _refuse_named_seeds(policy: Policy) -> None:
     ]
     if seeded:
         raise ConfigError(
-            f"--runs: The file names a seed for {', '.join(seeded)}, but --ensemble uses all "
+            f"--runs: The file gives a seed for {', '.join(seeded)}, but --ensemble uses all "
             "seeds. Remove the seeds from the file, or omit --ensemble."
         )
 
@@ -185,8 +185,8 @@ def _read_run_rows(task: Task, seed_run: FinishedRun) -> list[SubmittedRow]:
         names, values = list_row_ids(task, instance), to_values(task, answer)
         if len(names) != len(values):
             raise RecordError(
-                f"{path}: Instance {instance} of {task.name} has {len(values)} answers "
-                f"{answer!r}, but expected {len(names)}. Run its stage again."
+                f"{path}: Instance {instance} of {task.name} has {len(values)} answers {answer!r}, "
+                f"but it must have {len(names)}. Run the stage of these predictions again."
             )
         rows += zip(names, values, strict=True)
     return rows

@@ -69,12 +69,12 @@ class DecodingConfig(Section):
     diversity_penalty: Annotated[float, Field(ge=0, le=100), NUMBER] = Field(
         default=0.5,
         description=(
-            "amount that is subtracted from a word's score for each earlier group that chose it "
-            "at this step"
+            "amount that is subtracted from a token's score for each earlier group that selected "
+            "the token at the same step"
         ),
     )
     max_words: int = Field(
-        default=40, ge=1, le=1000, description="maximum number of words of a reply"
+        default=40, ge=1, le=1000, description="maximum number of words in a reply"
     )
 
 
@@ -92,25 +92,30 @@ class EvaluationConfig(Section):
     )
     pools: Annotated[tuple[PoolName, ...], LIST, DISTINCT] = Field(
         default=("ED", "ED+DD"),
-        description="pools of replies from which retrieval models choose, for BLEU",
+        description=(
+            "pools of candidate replies from which retrieval models select a reply when BLEU is "
+            "computed"
+        ),
     )
     pool_words: int = Field(
-        default=20, ge=1, le=1000, description="maximum number of words of a candidate"
+        default=20, ge=1, le=1000, description="maximum number of words in a candidate reply"
     )
     limit: Count | None = Field(
         default=None,
         description=(
-            "maximum number of test replies for P@1, in whole blocks of consecutive replies; "
-            "null for all"
+            "maximum number of test replies for P@1, in whole blocks of consecutive replies; null "
+            "to use all test replies"
         ),
     )
     limit_generated: Count | None = Field(
         default=None,
-        description="maximum number of test replies to generate; null for the value of limit",
+        description="maximum number of test replies to generate; null to use the value of limit",
     )
     limit_pool: Count | None = Field(
         default=None,
-        description="maximum number of candidates per dataset in a pool; null for all",
+        description=(
+            "maximum number of candidates per dataset in a pool; null to use all candidates"
+        ),
     )
     decoding: DecodingConfig = Field(
         default=DecodingConfig(), description="decoding settings of generated replies"
@@ -141,7 +146,8 @@ class EmpatheticConfig(CommonConfig):
         default=None, description="encoder that is trained to classify emotions, for ensembles"
     )
     pretraining: PretrainingConfig = Field(
-        default=PretrainingConfig(), description="settings of a first training on other replies"
+        default=PretrainingConfig(),
+        description=("settings of the method that is first trained on other replies"),
     )
     emotions: EmotionsConfig = Field(
         default=EmotionsConfig(), description="settings of the fastText classifier of emotions"
@@ -156,8 +162,8 @@ class EmpatheticConfig(CommonConfig):
         default=(),
         description=(
             "controls to run: EmoPrepend-1 with gold labels (not comparable with other methods) "
-            "or with random labels; untrained, an ensemble whose second encoder was not trained "
-            "on emotions; longer, Base trained a second time for as many epochs as an ensemble"
+            "or with random labels; untrained is an ensemble whose second encoder was not trained "
+            "on emotions; longer is Base trained a second time for as many epochs as an ensemble"
         ),
     )
     brought: Brought = Field(
@@ -165,7 +171,7 @@ class EmpatheticConfig(CommonConfig):
     )
     human: HumanConfig | None = Field(
         default=None,
-        description="human judgements of replies, which the report shows; null for none",
+        description="human judgements of replies for the report; null to use none",
     )
     release_compat: bool = Field(
         default=False,

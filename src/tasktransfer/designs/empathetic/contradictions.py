@@ -46,7 +46,7 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
                 yield from _check_family(path, model.second_encoder, "encoder", models)
                 if getattr(models.get(model.second_encoder), "second_encoder", None) is not None:
                     problem = f"{model.second_encoder!r} has a second encoder, too."
-                    yield Problem(path, f"{problem} Name a model without second_encoder.")
+                    yield Problem(path, f"{problem} Choose a model without second_encoder.")
     if "retrieval" in parts and not (parts["retrieval"] or parts.get("generation")):
         yield Problem(
             "retrieval", "The sections retrieval and generation are missing. Add one of them."
@@ -92,7 +92,7 @@ def _check_family(
         yield Problem(path, describe_unknown("model", name, tuple(models)))
     elif models[name].family != family:
         found = models[name].family
-        problem = f"{name!r} is of family {found}. Name a model of family {family}."
+        problem = f"{name!r} has family {found}. Choose a model with family {family}."
         yield Problem(path, problem)
 
 
@@ -133,7 +133,7 @@ def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator
     if labels and k > len(labels):
         yield Problem(
             path,
-            f"{method!r} prepends {k} labels, but there are only {len(labels)}. Lower the number.",
+            f"{method!r} prepends {k} labels, but there are only {len(labels)}. Reduce the number.",
         )
     positions = getattr(model and model.built, "positions", None)
     if positions is not None and model.max_length + k > positions:
@@ -154,14 +154,16 @@ def _check_ensemble(
     path, joined, own = f"{name}.ensemble", models.get(section.ensemble), models.get(section.model)
     if joined is None or joined.second_encoder is None:
         if joined is not None or section.ensemble is None:
-            message = f"{method!r} needs a model whose second_encoder is the classifier. Name one."
+            message = (
+                f"{method!r} needs a model whose second_encoder is the classifier. Add this model."
+            )
             yield Problem(path, message)
         return
     if classifier and joined.second_encoder != classifier.model:
         yield Problem(
             path,
             f"{joined.name!r} has the second_encoder {joined.second_encoder!r}, but "
-            f"classifier.model is {classifier.model!r}. Name the same model in both.",
+            f"classifier.model is {classifier.model!r}. Set both keys to the same model.",
         )
     for key in ("checkpoint", "revision", "max_length", "architecture"):
         values = [getattr(model, key) for model in (joined, own) if model is not None]

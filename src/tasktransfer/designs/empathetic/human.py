@@ -134,7 +134,9 @@ def read_choices(file: Path) -> pd.DataFrame:
         if choice not in ANSWERS:
             raise DataError(f"{where}: {choice!r} is not a choice. Write {', '.join(ANSWERS)}.")
         if first == second:
-            raise DataError(f"{where}: {first!r} is compared with itself. Name another model.")
+            raise DataError(
+                f"{where}: {first!r} is compared with itself. Use two different models."
+            )
         models |= {first: None, second: None}
         pair = {"first": (first, second), "second": (second, first)}.get(choice)
         if pair:
@@ -158,7 +160,8 @@ def _read_lines(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[
         for name, cell in zip(columns, row, strict=True):
             if not cell.strip():
                 raise DataError(
-                    f"{format_location(file, line)}: The column {name} is empty. Fill it in."
+                    f"{format_location(file, line)}: The column {name} is empty. Write a value in "
+                    "this column."
                 )
         yield line, row
     if empty:

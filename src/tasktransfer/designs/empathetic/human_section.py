@@ -16,16 +16,20 @@ class HumanConfig(Section):
     """Human judgements for the report, in the files that `tasktransfer read-sheets` writes."""
 
     ratings: UserPath | None = Field(
-        default=None, description="CSV file of ratings on the paper's three scales; null for none"
+        default=None,
+        description=("CSV file of ratings on the paper's three scales; null to use no ratings"),
     )
     choices: UserPath | None = Field(
-        default=None, description="CSV file of choices between two replies; null for none"
+        default=None,
+        description=("CSV file of choices between two replies; null to use no choices"),
     )
 
     @model_validator(mode="after")
     def _require_file(self) -> Self:
         if not self.files:
-            raise ValueError("The section names no file. Add ratings or choices, or remove it.")
+            raise ValueError(
+                "The section contains no file. Add ratings or choices, or remove the section."
+            )
         return self
 
     @property

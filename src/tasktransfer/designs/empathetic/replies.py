@@ -103,7 +103,7 @@ def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
     if not record.exists():
         raise RecordError(
             f"{record}: The replies of {model} are missing. Run the study with `tasktransfer run`, "
-            "or name other models with --models."
+            "or select other models with --models."
         )
     rows = read_record_rows(record)
     predictions = rows["prediction"].to_pylist()

@@ -64,13 +64,11 @@ class EmpatheticModel(ModelConfig):
     def _check_family(cls, checkpoint: str, info: ValidationInfo) -> str:
         family = info.data.get("family")
         if checkpoint == TINY and family == "dual_encoder":
-            raise ValueError(
-                f"There is no tiny model of family {family}. Build one with checkpoint: built."
-            )
+            raise ValueError(f"There is no tiny model of family {family}. Set checkpoint to built.")
         if checkpoint == BUILT and family in ("encoder", "decoder"):
             raise ValueError(
-                f"A model of family {family} cannot be built. Choose dual_encoder or "
-                "encoder_decoder, or name a checkpoint."
+                f"A model of family {family} cannot be built. Use family dual_encoder or "
+                "encoder_decoder, or set checkpoint to an existing model."
             )
         return checkpoint
 
@@ -82,8 +80,8 @@ class EmpatheticModel(ModelConfig):
         checkpoint, longest = info.data.get("checkpoint"), info.data.get("max_length", 0)
         if architecture is not None and architecture.positions < longest:
             raise ValueError(
-                f"positions ({architecture.positions}) is smaller than max_length ({longest}). "
-                "Raise positions."
+                f"positions ({architecture.positions}) is smaller than max_length ({longest}). Set "
+                "positions to max_length or more."
             )
         if checkpoint is not None and (checkpoint == BUILT) != (architecture is not None):
             wanted = (
@@ -119,7 +117,7 @@ class EmpatheticTraining(TrainingConfig):
         **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
 
-    epochs: Epochs = Field(default=10, description="number of passes over the training set")
+    epochs: Epochs = Field(default=10, description="number of epochs")
     patience: Count | None = Field(
         default=None,
         description=(
@@ -134,7 +132,7 @@ class EmpatheticTraining(TrainingConfig):
         default=None,
         description=(
             "for retrieval models: factor by which the cosine similarity of a reply is "
-            "multiplied; null to score with the dot product, as in the paper"
+            "multiplied; null to use the dot product as the score, as in the paper"
         ),
     )
 
@@ -145,7 +143,7 @@ class EmpatheticTraining(TrainingConfig):
     def _check_optimiser_bits(cls, optimiser: str, info: ValidationInfo) -> str:
         if optimiser == "adamax" and info.data.get("optimiser_bits") == 8:
             raise ValueError(
-                "'adamax' needs optimizer states with 32 bits. Set optimiser to adam, or "
+                "'adamax' requires 32-bit optimizer states. Set optimiser to adam, or "
                 "optimiser_bits to 32."
             )
         return optimiser
@@ -160,9 +158,7 @@ class Overrides(Section):
     batch_size: BatchSize | None = Field(
         default=None, description="number of instances per training step"
     )
-    epochs: Epochs | None = Field(
-        default=None, description="number of passes over the training set"
-    )
+    epochs: Epochs | None = Field(default=None, description="number of epochs")
     limit_train: Count | None = Field(
         default=None, description="maximum number of training instances"
     )
@@ -178,7 +174,7 @@ class SettingConfig(Overrides):
         description="name of the same model with the classifier as second_encoder, for ensembles",
     )
     methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        description="methods to train; docs/empathetic.md describes each"
+        description="methods to train, which are described in docs/empathetic.md"
     )
 
 
@@ -201,10 +197,12 @@ class PretrainingConfig(Overrides):
     """Training on other replies before the study's own dialogues."""
 
     dataset: Literal["DailyDialogReplies", "ReplyPairs"] = Field(
-        default="DailyDialogReplies", description="dataset whose replies the model is trained on"
+        default="DailyDialogReplies",
+        description=("dataset of replies on which the model is trained"),
     )
     retrieval: bool = Field(
-        default=True, description="false to use the released retrieval model without fine-tuning"
+        default=True,
+        description=("false to use the pretrained retrieval model without fine-tuning"),
     )
 
 
@@ -214,7 +212,7 @@ class EmotionsConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=0.5, description="initial learning rate of fastText, which decays to 0"
     )
-    epochs: Epochs = Field(default=5, description="number of passes over the situations")
+    epochs: Epochs = Field(default=5, description="number of epochs over the situations")
 
 
 class TopicsConfig(Section):
@@ -223,7 +221,7 @@ class TopicsConfig(Section):
     learning_rate: Annotated[float, Field(gt=0, le=1), NUMBER] = Field(
         default=0.1, description="initial learning rate of fastText, which decays to 0"
     )
-    epochs: Epochs = Field(default=25, description="number of passes over the texts")
+    epochs: Epochs = Field(default=25, description="number of epochs over the texts")
     dataset: Literal["DailyDialog", "Newsgroups"] = Field(
         default="DailyDialog",
         description="dataset with topic labels: 20 Newsgroups, or DailyDialog as a substitute",

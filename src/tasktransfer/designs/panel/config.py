@@ -58,13 +58,13 @@ class LeaksConfig(Section):
         default=6,
         ge=1,
         le=1000,
-        description="smallest number of words an utterance must have to count as shared",
+        description="minimum number of words in an utterance for the leak filter to compare it",
     )
     drop: bool = Field(
         default=True,
         description=(
-            "leave out training dialogues that share an utterance with a rated set; if false, "
-            "every table and figure says so"
+            "true to leave out training dialogues that share an utterance with a rated set; if "
+            "false, every table and figure says so"
         ),
     )
 
@@ -88,7 +88,10 @@ class FewShotConfig(Section):
     )
     percentages: Annotated[tuple[Percent, ...], LIST, fields.FEW, DISTINCT] = Field(
         default=(10, 20, 30, 40),
-        description="percentages of the items to sample, half for training and half for validation",
+        description=(
+            "percentages of the items to sample; half of the sample is used for training, and "
+            "half for validation"
+        ),
     )
     draws: int = Field(
         default=10, ge=1, le=100, description="number of random samples per percentage"
@@ -96,8 +99,8 @@ class FewShotConfig(Section):
     sampling_units: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
         description=(
-            "sampling unit: whole contexts with all their items, so that held-out items share no "
-            "context with training items; or single items, as in the paper"
+            "sampling unit: contexts, with all items of a context, so that held-out items share "
+            "no context with training items; or items, as in the paper"
         ),
     )
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
@@ -105,14 +108,17 @@ class FewShotConfig(Section):
         default=2, description="number of instances per training step"
     )
     epochs: fields.Epochs = Field(
-        default=30, description="maximum number of passes; the paper does not report its value"
+        default=30, description="maximum number of epochs (not reported in the paper)"
     )
     patience: Count = Field(
         default=10, description="number of epochs without improvement after which training stops"
     )
     train_encoder: bool = Field(
         default=False,
-        description="also train the panel's encoder; the paper does not say whether it did",
+        description=(
+            "true to train the panel's encoder too; the paper does not say whether the encoder "
+            "was trained"
+        ),
     )
 
 
@@ -127,7 +133,8 @@ class SelectionConfig(Section):
     cosine: bool = Field(
         default=False,
         description=(
-            "also select responses by their cosine similarity to the last utterance of the context"
+            "true to select responses also by their cosine similarity to the last utterance of "
+            "the context"
         ),
     )
     limit_train: Count | None = Field(
@@ -202,9 +209,9 @@ class PanelConfig(CommonConfig):
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
-            "controls to run: untrained, the released encoder with a random classifier; leaky, "
-            "single (and twin, if it is a method) trained without the leak filter; exchanged, "
-            "the first method with the contexts of other items; embeddings, the cosine "
+            "controls to run: untrained is the pretrained encoder with a random classifier; leaky "
+            "is single (and twin, if it is a method) trained without the leak filter; exchanged "
+            "is the first method with the contexts of other items; embeddings is the cosine "
             "similarity of input embeddings"
         ),
     )
@@ -303,7 +310,7 @@ def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
     if parts.get("methods", METHODS):
         return
     if not parts.get("prompted") and not parts.get("brought"):
-        problem = "The list is empty, and prompted and brought are empty, too. Name a method."
+        problem = "The list is empty, and prompted and brought are empty, too. Add a method."
         yield Problem("methods", problem)
     for key in ("labeller", "selection"):
         if parts.get(key) is not None:
@@ -311,7 +318,7 @@ def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(key, problem)
     if "exchanged" in parts.get("controls", ()):
         problem = "The control exchanged repeats the first method, but methods is empty."
-        yield Problem("controls", f"{problem} Name a method, or remove exchanged.")
+        yield Problem("controls", f"{problem} Add a method, or remove exchanged.")
 
 
 def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:

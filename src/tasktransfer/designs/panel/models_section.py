@@ -46,7 +46,7 @@ class PromptedRater(PromptedModelConfig):
         default="unknown",
         description=(
             "whether the model has seen the rated sets in its training (contamination), as far as "
-            "known; it is only shown and does not affect any rating"
+            "known; the answer is only shown and does not affect any rating"
         ),
     )
 
@@ -80,7 +80,9 @@ def find_model_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from find_model_problems(f"prompted[{index}]", entry, named, hint)
     names = {entry.model for entry in entries}
     for index, model in enumerate(parts["models"]):
-        remedy = "Add it to prompted, or remove it." if index else "Name an encoder first."
+        remedy = (
+            "Add the model to prompted, or remove the model." if index else "List an encoder first."
+        )
         if model.is_only_prompted and (index == 0 or model.name not in names):
             problem = f"{model.name!r} is a {model.family}, which the panel does not train"
             yield Problem(f"models[{index}].family", f"{problem}. {remedy}")

@@ -204,9 +204,9 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
     if missing:
         domain, context, response = missing[0]
         raise DataError(
-            f"probabilities/{domain}.jsonl: {len(missing):,} of {len(made):,} pairs have no "
-            f"line, for example context {context!r}, response {response!r}. Run `tasktransfer "
-            "pairs` to list all pairs that need labels, and add their probabilities."
+            f"probabilities/{domain}.jsonl: {len(missing):,} of {len(made):,} pairs have no line, "
+            f"for example context {context!r}, response {response!r}. Run `tasktransfer pairs` to "
+            "list all pairs that need labels, and add the probabilities of these pairs."
         )
     return [given[pair] for pair in requested]
 
@@ -238,8 +238,8 @@ def refuse_contradiction(
     if both and all(pair.target != new.target for pair, new in both):
         raise DataError(
             f"{where}: The labels contradict the construction of all {len(both)} pairs, for "
-            f"example {both[0][0].id} with label {both[0][1].target[0]}. Label 1 must mean "
-            "that a response fits. Fix the labeller's data or the given probabilities."
+            f"example {both[0][0].id} with label {both[0][1].target[0]}. Label 1 must mean that a "
+            "response fits. Correct the labeller's data or the given probabilities."
         )
 
 

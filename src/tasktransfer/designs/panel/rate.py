@@ -90,8 +90,8 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
     others = {named[run.method]: run for run in runs if run.method in named}
     if not experts and "twin" not in others:
         raise ConfigError(
-            f"{study.config_file}: The study has no panel or twin with seed {chosen}. Its "
-            f"methods are {', '.join(config.methods)}, and its seeds are "
+            f"{study.config_file}: The study has no panel or twin with seed {chosen}. The methods "
+            f"of the study are {', '.join(config.methods)}, and the seeds are "
             f"{', '.join(map(str, config.seeds))}. Choose another seed, or add panel or twin to "
             "methods."
         )
@@ -130,8 +130,9 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.get_cache_folder(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: The filtered dialogues do not exist yet. Create them by `snakemake "
-            f"{study.get_record_path(filtered)} --cores 1 --configfile {study.config_file}`."
+            f"{cache}: The filtered dialogues do not exist yet. Create the dialogues with "
+            f"`snakemake {study.get_record_path(filtered)} --cores 1 --configfile "
+            f"{study.config_file}`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -48,8 +48,8 @@ def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     for name in settings["sets"]:
         if name not in there.tasks:
             raise DataError(
-                f"{cache}: The cache has no rated set {name}. Add its file to the release, or "
-                "remove the set from rated_sets."
+                f"{cache}: The cache does not contain the rated set {name}. Add the file of the "
+                "set to the release, or remove the set from rated_sets."
             )
         card = get_task(there.dataset, name)
         items = read_rated_items(cache, name, settings)
@@ -115,8 +115,8 @@ def sample_few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
             f"{task}: {settings['percent']} % of {len(items)} items give two halves of {half}, but "
-            "each half and the rest need two items or more. Choose another percentage "
-            "(few_shot.percentages)."
+            "each half and the remaining items must contain at least two items. Choose another "
+            "percentage (few_shot.percentages)."
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [

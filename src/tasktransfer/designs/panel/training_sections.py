@@ -40,18 +40,24 @@ class PanelTraining(TrainingConfig):
 
     learning_rate: Rate | None = Field(
         default=None,
-        description="learning rate of AdamW for sections that set none; null for the paper's value",
+        description=(
+            "learning rate of AdamW for sections without learning_rate; null to use the paper's "
+            "value"
+        ),
     )
     batch_size: fields.BatchSize = Field(
         default=32, description="number of instances per training step"
     )
     weight_decay: Annotated[float, Field(ge=0, le=1), NUMBER] = Field(
         default=0.01,
-        description="weight decay of AdamW; the paper gives none, so the default is that of torch",
+        description=(
+            "weight decay of AdamW; the paper does not report it, so the default is the default "
+            "of torch"
+        ),
     )
 
 
-INHERITED = "learning rate; null for that of training, or the paper's"
+INHERITED = "learning rate; null to use training.learning_rate, or the paper's value"
 
 
 class StageConfig(Section):
@@ -61,16 +67,16 @@ class StageConfig(Section):
     """The learning rate if neither the section nor training gives one."""
 
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
-    epochs: fields.Epochs = Field(description="maximum number of passes over the training pairs")
+    epochs: fields.Epochs = Field(description="maximum number of epochs over the training pairs")
     round_updates: Count | None = Field(
-        description="number of updates per round; null for one epoch"
+        description="number of updates per round; null to use one epoch"
     )
     patience: Count | None = Field(
         description="number of rounds without improvement after which training stops"
     )
     batch_size: fields.BatchSize | None = Field(
         default=None,
-        description="number of instances per training step; null for the value of training",
+        description="number of instances per training step; null to use training.batch_size",
     )
 
 
@@ -80,10 +86,10 @@ class LabellerConfig(StageConfig):
     paper_rate: ClassVar[float] = 3e-5  # ours: DEB was trained by others
 
     epochs: fields.Epochs = Field(
-        default=2, description="maximum number of passes over the training pairs"
+        default=2, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null for one epoch"
+        default=None, description="number of updates per round; null to use one epoch"
     )
     patience: Count | None = Field(
         default=None, description="number of rounds without improvement after which training stops"
@@ -94,8 +100,8 @@ class LabellerConfig(StageConfig):
     two_towers: bool = Field(
         default=False,
         description=(
-            "encode contexts and responses with two separate encoders, as the method twin does, "
-            "instead of one encoder for both texts"
+            "true to encode contexts and responses with two separate encoders, as the method twin "
+            "does; false to use one encoder for both texts"
         ),
     )
 
@@ -106,10 +112,10 @@ class JointConfig(StageConfig):
     paper_rate: ClassVar[float] = 5e-6
 
     epochs: fields.Epochs = Field(
-        default=3, description="maximum number of passes over the training pairs"
+        default=3, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=2000, description="number of updates per round; null for one epoch"
+        default=2000, description="number of updates per round; null to use one epoch"
     )
     patience: Count | None = Field(
         default=10, description="number of rounds without improvement after which training stops"
@@ -117,8 +123,8 @@ class JointConfig(StageConfig):
     sampler: Literal["uniform", "mixed"] = Field(
         default="mixed",
         description=(
-            "sampling of domains: uniform, each batch comes from one domain; mixed, the domain "
-            "is sampled for each pair"
+            "sampling of domains: uniform to sample one domain for each batch, mixed to sample "
+            "the domain for each pair"
         ),
     )
 
@@ -129,10 +135,10 @@ class ExpertsConfig(StageConfig):
     paper_rate: ClassVar[float] = 1e-5
 
     epochs: fields.Epochs = Field(
-        default=10, description="maximum number of passes over the training pairs"
+        default=10, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=1024, description="number of updates per round; null for one epoch"
+        default=1024, description="number of updates per round; null to use one epoch"
     )
     patience: Count | None = Field(
         default=3, description="number of rounds without improvement after which training stops"
@@ -147,9 +153,11 @@ class TwinConfig(StageConfig):
 
     paper_rate: ClassVar[float] = 2e-5  # Sentence-BERT's
 
-    epochs: Count = Field(default=1, description="maximum number of passes over the training pairs")
+    epochs: Count = Field(
+        default=1, description=("maximum number of epochs over the training pairs")
+    )
     round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null for one epoch"
+        default=None, description="number of updates per round; null to use one epoch"
     )
     patience: Count | None = Field(
         default=None, description="number of rounds without improvement after which training stops"
@@ -163,7 +171,7 @@ class PairsConfig(Section):
     """The training pairs of each domain (section V)."""
 
     train: Count = Field(default=400_000, description="number of training pairs per domain")
-    dev: Count = Field(default=40_000, description="number of validation pairs per domain")
+    dev: Count = Field(default=40_000, description="number of dev pairs per domain")
     candidates_per_pair: Annotated[float, Field(ge=1, le=100), NUMBER] = Field(
         default=3.0,
         description="number of candidate pairs that are built and labelled for each requested pair",
@@ -176,7 +184,10 @@ class PairsConfig(Section):
         ),
     )
     min_probability: Share = Field(
-        default=0.9, description="minimum probability of a label; pairs below it are dropped"
+        default=0.9,
+        description=(
+            "minimum probability of a label; pairs whose label is less probable are dropped"
+        ),
     )
     perturbations: Perturbations = Field(
         default=PERTURBATIONS,

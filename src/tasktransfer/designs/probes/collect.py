@@ -172,7 +172,9 @@ def _read_projection(file: Path) -> tuple[float, Any]:
         with np.load(file, allow_pickle=False) as kept:
             points = kept["projection"].astype(float)
             if points.ndim != 2 or points.shape[1] != 2:
-                raise ValueError(f"the projection has shape {points.shape}, expected two columns")
+                raise ValueError(
+                    f"the projection has shape {points.shape}, but it must have two columns"
+                )
             return 100 * float(kept["variance"].sum()), points
     except (OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile) as error:
         raise RecordError(

@@ -103,7 +103,7 @@ class ProbedModel(ModelConfig):
         default=None,
         description=(
             "architecture of a model that the study builds and trains; null to probe the "
-            "checkpoint as released"
+            "pretrained checkpoint"
         ),
     )
 
@@ -111,14 +111,14 @@ class ProbedModel(ModelConfig):
         default=None,
         description=(
             "layers of a checkpoint that are probed: numbers from 0 (the input embeddings), or "
-            "all; null for the last layer"
+            "all; null to probe the last layer"
         ),
     )
     pooling: Literal["mean", "first", "last"] = Field(
         default="mean",
         description=(
-            "how a checkpoint represents a text: the mean over its tokens, or its first or last "
-            "token"
+            "representation of a text by a checkpoint: the mean over the tokens, or the first or "
+            "last token"
         ),
     )
 
@@ -197,23 +197,22 @@ class ProbesTraining(TrainingConfig):
         **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
 
-    epochs: Epochs = Field(default=25, description="number of passes over the training set")
+    epochs: Epochs = Field(default=25, description="number of epochs")
 
 
 class ProbesSection(Section):
     """Probes and their settings."""
 
     tasks: Literal["all"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
-        default=ALL, description="names of the probes, or all for those of Table 1"
+        default=ALL, description="names of the probes, or all for the probes in Table 1"
     )
     control: bool = Field(
-        default=False, description="also probe a random label that the dialogue never mentions"
+        default=False,
+        description=("true to probe also a random label that the dialogue never mentions"),
     )
     snapshots: Literal["all"] | Annotated[tuple[Snapshot, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=("untrained", "best", "last"),
-        description=(
-            "rounds of training whose snapshots are probed: untrained, best, last, numbers, or all"
-        ),
+        description=("epochs whose snapshots are probed: untrained, best, last, numbers, or all"),
     )
     release_compat: bool = Field(
         default=False,
@@ -228,24 +227,29 @@ class ProbesSection(Section):
     max_iter: int = Field(
         default=250, ge=1, le=100_000, description="maximum number of iterations to fit a probe"
     )
-    mlp: bool = Field(default=False, description="also fit a multilayer perceptron as a probe")
-    bag_of_words: bool = Field(default=True, description="also fit the probes on word counts")
+    mlp: bool = Field(
+        default=False, description=("true to fit also a multilayer perceptron as a probe")
+    )
+    bag_of_words: bool = Field(
+        default=True, description=("true to fit the probes also on word counts")
+    )
     limit_train: Count | None = Field(
-        default=None, description="maximum number of training turns per probe; null for all"
+        default=None,
+        description=("maximum number of training turns per probe; null to use all turns"),
     )
     word_vectors: UserPath | None = Field(
         default=None,
         description=(
             "text file of word vectors (a word and its numbers per line), or the folder of an "
-            "encoder whose input embeddings are used; snapshots are then also selected by these "
-            "vectors; null for none"
+            "encoder whose input embeddings are used; with vectors, snapshots are selected by "
+            "vector measures too; null to use no vectors"
         ),
     )
     human_judgements: UserPath | None = Field(
         default=None,
         description=(
             "CSV file of human judgements for the figure of ties, with ties marked in the column "
-            "choice; null for synthetic judgements"
+            "choice; null to use synthetic judgements"
         ),
     )
     wordcont_text: Literal["context", "target"] = Field(

@@ -47,13 +47,13 @@ def _read_text_vectors(file: Path) -> Vectors:
         if not size or len(vector) != size or not np.isfinite(vector).all():
             raise DataError(
                 f"{format_location(file, number)}: The line must contain a word and "
-                f"{size or 'its'} numbers, but is {line[:40]!r}. Fix the line, or name another "
-                "file in probes.word_vectors."
+                f"{size or 'its'} numbers, but is {line[:40]!r}. Fix the line, or set "
+                "probes.word_vectors to another file."
             )
         vectors[word] = vector
     if not vectors:
         raise DataError(
-            f"{file}: The file contains no vectors. Name another file in probes.word_vectors."
+            f"{file}: The file contains no vectors. Set probes.word_vectors to another file."
         )
     return vectors
 

@@ -62,8 +62,8 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     except (KeyError, TypeError, ValueError) as error:
         path = Path(results, get_choice_file_name(LEARNED_TARGETS))
         raise RecordError(
-            f"{path}: The file is damaged ({error!r}). Delete it, and run snakemake to make the "
-            "choice again."
+            f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
+            "repeat the selection."
         ) from error
 
 

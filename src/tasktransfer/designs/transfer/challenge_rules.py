@@ -196,7 +196,7 @@ def _find_refusals(study: Any) -> Iterator[Refusal]:
                 )
             source = _get_nested_value(pair, "source")
             if source is not None and source == _get_nested_value(pair, "target"):
-                yield f"{path}.pairs[{index}]", _report_self_source(source), "Name another source"
+                yield f"{path}.pairs[{index}]", _report_self_source(source), "Choose another source"
     for index, item in enumerate(_get_nested_list(study, "multi_source", "named")):
         yield from _find_named_refusals(f"multi_source.named[{index}]", item)
     if _get_nested_value(study, "multi_source", "mode") == "auto":

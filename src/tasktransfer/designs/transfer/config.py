@@ -95,7 +95,7 @@ class TransferConfig(CommonConfig):
     )
     training: TransferTraining = Field(
         default=TransferTraining(),
-        description="hyperparameters of every training (Appendix B of the paper)",
+        description="hyperparameters of every training run (Appendix B of the paper)",
     )
     datasets: Annotated[
         tuple[DatasetConfig, ...],
@@ -133,8 +133,9 @@ class TransferConfig(CommonConfig):
     ) = Field(
         default=None,
         description=(
-            "transfer algorithms, or all of the paper's; baseline always runs, and [] runs it "
-            "alone; null: all, or only the baseline if no task has a source"
+            "transfer algorithms, or all for the paper's algorithms; the baseline always runs, "
+            "and [] runs only the baseline; null to use all algorithms, or only the baseline if "
+            "no task has a source"
         ),
     )
     controls: Annotated[
@@ -145,9 +146,9 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "controls that every single-source transfer is compared with, in addition to the "
-            "baseline; by default longer_baseline in studies of multitask_finetune with a "
-            "recipe, otherwise none"
+            "controls with which every single-source transfer is compared, in addition to the "
+            "baseline; the default is longer_baseline in studies of multitask_finetune with a "
+            "recipe, and otherwise no control"
         ),
     )
     references: Annotated[
@@ -158,9 +159,9 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "simple predictors that are evaluated on the same instances; the report compares "
-            "each baseline with them, with an interval; contrastive_logistic fine-tunes the "
-            "encoders, and is compared with all methods"
+            "simple predictors that are evaluated on the same instances; the report compares each "
+            "baseline with these references, with an interval; contrastive_logistic fine-tunes "
+            "the encoders, and is compared with all methods"
         ),
     )
     selectors: Annotated[
@@ -171,40 +172,45 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "methods that rank the sources of each target before training; the finished "
-            "transfers show how good the ranking is (docs/selection.md)"
+            "methods that rank the sources of each target before training; the finished transfers "
+            "show the quality of the ranking (docs/selection.md)"
         ),
     )
     racing: RacingConfig | None = Field(
         default=None,
         description=(
-            "train further seeds only for pairs with high dev scores on the first seeds; null: "
-            "all pairs have all seeds"
+            "racing: further seeds are trained only for pairs with high dev scores on the first "
+            "seeds; null to train all pairs with all seeds"
         ),
     )
     check_baselines: bool = Field(
         default=False,
-        description="train the targets' baselines first, and then only transfers to targets whose "
-        "baseline has a higher dev score than all references; the choice is made once, in "
-        "tables/learned_targets.json",
+        description=(
+            "true to train the targets' baselines first, and then only transfers to targets whose "
+            "baseline has a higher dev score than all references; the selection is made once, in "
+            "tables/learned_targets.json"
+        ),
     )
     learning_curve: bool = Field(
         default=False,
-        description="also train the targets' baselines on 25, 50 and 75 % of the training "
-        "dialogues, with each seed, so that tasktransfer learning-curve has fine-tuning",
+        description=(
+            "true to train the targets' baselines also on 25, 50 and 75 % of the training "
+            "dialogues, with each seed, so that tasktransfer learning-curve includes fine-tuning"
+        ),
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description=(
-            "seeds of the baselines, which must include `seeds`; further ones reduce noise, "
-            "because every cell of a target depends on its baseline; null: the same as `seeds`"
+            "seeds of the baselines, which must include `seeds`; further seeds reduce noise, "
+            "because every cell of a target depends on its baseline; null to use `seeds`"
         ),
     )
     pairs: Pairs = Field(
         default=None,
         description=(
             "pairs of tasks from any datasets: all, or a list with source and target as "
-            "Dataset/task; null: pairs within each dataset, unless sources or targets are given"
+            "Dataset/task; null to use pairs within each dataset, unless sources or targets are "
+            "given"
         ),
     )
     sources: Patterns | None = Field(

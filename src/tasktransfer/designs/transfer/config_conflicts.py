@@ -106,7 +106,7 @@ def _find_missing_pairs(
         if getattr(requested, key) == ():
             yield Problem(
                 key,
-                "The list is empty, but transfer algorithms need a source. Name a source, or set "
+                "The list is empty, but transfer algorithms need a source. Add a source, or set "
                 "algorithms: [baseline].",
             )
             return

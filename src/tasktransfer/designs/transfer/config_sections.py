@@ -44,7 +44,7 @@ class TransferTraining(TrainingConfig):
 
     epochs: Epochs | Annotated[dict[DatasetName, Epochs], Field(min_length=1)] = Field(
         default=PAPER_EPOCHS,
-        description="number of passes over the training set; one number, or one per dataset",
+        description="number of epochs; one number, or one per dataset",
     )
     updates: Count | None = Field(
         default=None,
@@ -54,27 +54,28 @@ class TransferTraining(TrainingConfig):
         ),
     )
     min_updates: Count | None = Field(
-        default=None, description="minimum number of optimizer steps, used if epochs give fewer"
+        default=None,
+        description=("minimum number of optimizer steps, used if epochs give fewer steps"),
     )
     round_updates: Count | None = Field(
         default=None,
         description=(
-            "number of updates per round, after which the model is evaluated on dev; null: one "
-            "epoch"
+            "number of updates per round, after which the model is evaluated on dev; null to use "
+            "one epoch"
         ),
     )
     patience: Count | None = Field(
         default=None,
         description=(
-            "number of rounds without improvement after which training stops; null: no early "
-            "stopping"
+            "number of rounds without improvement after which training stops; null to disable "
+            "early stopping"
         ),
     )
     recipe: Literal["auto"] | None = Field(
         default=None,
         description=(
-            "auto: keys of this section that the file does not set, and models[].reads, follow "
-            "from the model's family and size; null: they are set as in the paper"
+            "auto to derive keys of this section that the file does not set, and models[].reads, "
+            "from the model's family and size; null to set these keys as in the paper"
         ),
     )
 

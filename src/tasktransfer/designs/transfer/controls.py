@@ -125,8 +125,8 @@ def build_control_steps(
     if len(sources) != expected:
         sources_text = ", ".join(sources) or "none"
         raise ConfigError(
-            f"{control} of {target}: The control has {expected} sources, but got {sources_text}. "
-            "Change its sources."
+            f"{control} of {target}: The control must have {expected} sources, but got "
+            f"{sources_text}. Change its sources."
         )
     return CONTROLS[control](sources, target, settings)
 

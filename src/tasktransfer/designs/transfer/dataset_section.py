@@ -89,7 +89,7 @@ def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
     problems: list[tuple[str, str]] = []
     configs = []
     if not sections:
-        problems.append(("", f"The section is empty. Name at least one of {', '.join(DATASETS)}."))
+        problems.append(("", f"The section is empty. Add at least one of {', '.join(DATASETS)}."))
     for name, value in sections.items():
         path = f"datasets.{name}"
         if name not in DATASETS:

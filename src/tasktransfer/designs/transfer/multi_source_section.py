@@ -49,25 +49,33 @@ class MultiSourceConfig(Section):
     ] = Field(
         default="off",
         description=(
-            "off; named, for the targets listed below; or auto, which picks targets and sources "
-            "from the single-source results"
+            "off; named for the targets listed below; or auto to select targets and sources from "
+            "the single-source results"
         ),
     )
     named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
         default=(), description="targets with their sources; used only if mode is named"
     )
     targets_per_dataset: Count = Field(
-        default=2, description="mode auto: number of targets, those that gain most from transfer"
+        default=2,
+        description=(
+            "number of targets per dataset to select in mode auto (the targets that gain most "
+            "from transfer)"
+        ),
     )
     sources_per_target: Count = Field(
         default=3,
-        description="mode auto: number of sources per target, those with the highest gain",
+        description=(
+            "number of sources per target to select in mode auto (the sources with the highest "
+            "gain)"
+        ),
     )
     choose_by: Chooser = Field(
         default="dev",
         description=(
-            "mode auto: the split whose scores choose the sources, or the selector that ranks "
-            "them; test follows the paper, but then the same scores choose and evaluate the runs"
+            "split whose scores determine the sources in mode auto, or selector that ranks the "
+            "sources; test follows the paper, but then the same scores select and evaluate the "
+            "runs"
         ),
     )
     algorithms: (
@@ -75,7 +83,7 @@ class MultiSourceConfig(Section):
     ) = Field(
         default=ALL,
         description=(
-            "transfer algorithms that are run with several sources; all for every algorithm of "
+            "transfer algorithms that are run with several sources; all to use every algorithm of "
             "the study"
         ),
     )
@@ -120,7 +128,7 @@ def find_multi_source_problems(
         yield Problem(
             "multi_source.algorithms",
             f"The value is {format_value(section.algorithms)}, which leaves no transfer algorithm. "
-            f"Name one of {', '.join(TRANSFER_ALGORITHMS)}.",
+            f"Choose one of {', '.join(TRANSFER_ALGORITHMS)}.",
         )
     if section.mode == "auto":
         if algorithms == ("baseline",):
@@ -148,13 +156,13 @@ def find_chooser_problems(
         return
     problem = None
     if name == "random":
-        problem = "which does not rank sources. Name another selector"
+        problem = "which does not rank sources. Choose another selector"
     elif name not in selectors:
         problem = "which is not in selectors. Add it to selectors"
     elif families.isdisjoint(SELECTORS[name].families):
         problem = (
             f"which is defined for the families {', '.join(SELECTORS[name].families)}, but the "
-            "study trains no model of these. Name another selector"
+            "study trains no model of these. Choose another selector"
         )
     if problem:
         yield Problem(

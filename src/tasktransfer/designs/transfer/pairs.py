@@ -90,7 +90,7 @@ def add_requested_pairs(
     )
     if not by_target and not problems and () not in (asked.pairs, asked.sources):
         problems.append(
-            Problem("targets", "No target has a source other than itself. Name another task.")
+            Problem("targets", "No target has a source other than itself. Add another task.")
         )
     return paired, problems
 

@@ -48,23 +48,23 @@ class PromptedConfig(PromptedModelConfig):
     ] = Field(
         default=(0,),
         description=(
-            "number of few-shot examples, which are sampled from the training set by seed; one "
-            "number, or several that are evaluated separately"
+            "number of few-shot examples, which are sampled from the training set with the seed; "
+            "one number, or several numbers that are evaluated separately"
         ),
     )
     test_data_seen: _SeenOfDatasets = Field(
         default="unknown",
         description=(
             "whether the model has seen the test dialogues in its training (contamination), as "
-            "far as known; one answer, or one per dataset; it is only shown and does not affect "
-            "any score"
+            "far as known; one answer, or one per dataset; the answer is only shown and does not "
+            "affect any score"
         ),
     )
     limit_test: Count | None = Field(
         default=None,
         description=(
             "maximum number of test instances per task, because prompting is slower than "
-            "predicting; null: the value of training.limit_test"
+            "predicting; null to use training.limit_test"
         ),
     )
 

@@ -44,8 +44,8 @@ class RacingConfig(Section):
     )
     keep: Annotated[tuple[Share, ...], LIST, Field(min_length=1)] = Field(
         description=(
-            "fraction of a target's remaining sources that continues after each round except the "
-            "last; the sources with the best dev scores continue"
+            "fraction of a target's remaining sources that is kept after each round except the "
+            "last; the sources with the best dev scores are kept"
         )
     )
 

@@ -183,14 +183,15 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
         evidence = read_tables_evidence(folder)
         if evidence is None:
             raise RecordError(
-                f"{folder}: The table deltas.parquet is missing. Name a folder of collected tables."
+                f"{folder}: The table deltas.parquet is missing. Specify a folder of collected "
+                "tables."
             )
         own = evidence if study.has_unknown_inputs else evidence[evidence["weights"] == weights]
         if own.empty:
             theirs = ", ".join(sorted(set(evidence["weights"])))
             raise RecordError(
                 f"{folder}: The results were computed with other weights ({theirs}) than "
-                f"{weights}. Name the tables of the same model."
+                f"{weights}. Specify tables of the same model."
             )
         return own, str(folder)
     evidence = read_tables_evidence(Path(study.tables))

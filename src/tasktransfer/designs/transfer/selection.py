@@ -58,7 +58,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     contradiction = _find_contradiction(config, picked)
     if contradiction:
         raise RecordError(
-            f"{path}: {contradiction}. Delete the file to choose again, or restore "
+            f"{path}: {contradiction}. Delete the file to repeat the selection, or restore "
             "multi_source in the config."
         )
     return picked
@@ -67,7 +67,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
 def _parse_chooser(value: object) -> ChooseBy | None:
     if value is None or isinstance(value, str):
         return value
-    raise ValueError(f"chosen_by is {value!r}, expected dev, test or a selector")
+    raise ValueError(f"chosen_by is {value!r}, but it must be dev, test or a selector")
 
 
 def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:

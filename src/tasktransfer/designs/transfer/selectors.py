@@ -69,8 +69,8 @@ def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
         raise RecordError(
             f"{len(absent)} values of {first['selector']} are missing, for example "
             f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}. Run snakemake to compute them, because sources must not be chosen "
-            "from an incomplete table."
+            f"{first['seed']}. Run snakemake to compute the values, because sources must not be "
+            "selected from an incomplete table."
         )
     return values
 

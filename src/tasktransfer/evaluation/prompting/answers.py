@@ -103,7 +103,7 @@ def parse_echo_response(content: Any, prompt: str, choice: str, *, whole: bool =
     answer = _extract_choice(content)
     scores = answer.get("logprobs")
     if not isinstance(scores, dict):
-        raise ValueError("the response contains no logprobs")
+        raise ValueError("the response contains no log-probabilities (logprobs)")
     tokens, values = scores.get("tokens"), scores.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
         raise ValueError("the logprobs contain no tokens with token_logprobs")
@@ -135,7 +135,7 @@ def _join_content_parts(content: Any) -> tuple[str | None, bool]:
         return content, False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise ValueError(
-            f"the content of the answer is of type {type(content).__name__}, not a text"
+            f"the content of the answer has the type {type(content).__name__} instead of text"
         )
     texts = [part["text"] for part in content if isinstance(part.get("text"), str)]
     return "".join(texts), any(part.get("type") in ("thinking", "reasoning") for part in content)

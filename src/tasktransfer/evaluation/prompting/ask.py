@@ -104,8 +104,8 @@ class TaskPrompter:
                 f"instance {instance.id} of {self.task.name}: The instruction, "
                 f"{len(self.examples)} examples and the question take {least} tokens without the "
                 f"context, but max_length {self.model.max_length} leaves {most}, because "
-                f"{self.model.max_length - most} are reserved for the answer. Raise the model's "
-                "max_length, or use fewer shots."
+                f"{self.model.max_length - most} tokens are reserved for the answer. Raise the "
+                "model's max_length, or use fewer shots."
             )
         context = self.model.truncate_text(instance.context, most - least, self.task.keeps)
         return self._build_full_prompts(replace(instance, context=context))

@@ -126,9 +126,9 @@ class EndpointProbe:
                 answer = self._request_answer(method, PROBE_TOKENS + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} returns no answer within {allowed:,} tokens for "
-                f"its reasoning ({answer['unread']}). Raise thinking_tokens of this prompted "
-                "model, or switch reasoning off at the server."
+                f"{self.client.url}: {self.served} returns no answer within {allowed:,} tokens of "
+                f"reasoning ({answer['unread']}). Raise thinking_tokens of this prompted model, or "
+                "disable reasoning on the server."
             )
         return {**method.as_facts(), "saw": self.client.hide_key(answer["text"])}
 

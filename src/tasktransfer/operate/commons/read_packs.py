@@ -130,13 +130,14 @@ def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:
         raise RecordError(
-            f"{file}: This file was not written by `tasktransfer pack`. Name a pack."
+            f"{file}: The file was not written by `tasktransfer pack`. Specify a pack."
         ) from error
     if not isinstance(facts, dict) or facts.get("schema") != SCHEMA_VERSION:
         version = facts.get("schema") if isinstance(facts, dict) else None
         raise RecordError(
-            f"{file}: The pack has schema {version!r:.40}, expected {SCHEMA_VERSION}, because "
-            "another version of tasktransfer wrote it. Use that version, or pack again."
+            f"{file}: The pack has schema {version!r:.40} instead of {SCHEMA_VERSION}, because "
+            "another version of tasktransfer wrote it. Use that version, or pack the results "
+            "again."
         )
     known: dict[str, Any] = {key: facts.get(key, default) for key, (default, _) in _FACTS.items()}
     for key, (_, is_right) in _FACTS.items():
@@ -185,7 +186,7 @@ _FACTS: dict[str, tuple[Any, Callable[[Any], bool]]] = {
 
 def _check_columns(file: Path, schema: pa.Schema) -> None:
     if not schema.remove_metadata().equals(SCHEMA):
-        raise RecordError(f"{file}: The columns are not those of schema {SCHEMA_VERSION}. {AGAIN}.")
+        raise RecordError(f"{file}: The columns do not match schema {SCHEMA_VERSION}. {AGAIN}.")
 
 
 # --- its nodes ----------------------------------------------------------------------------------
@@ -221,8 +222,8 @@ def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
     expected = pack.facts["sha256"]
     if expected is not None and expected.get(row["path"]) != compute_content_digest(row):
         raise RecordError(
-            f"{pack.file}: The SHA-256 of {row['path']} is not the packed one, so the file "
-            f"was damaged or changed. {AGAIN}."
+            f"{pack.file}: The SHA-256 of {row['path']} does not match the pack, so the file was "
+            f"damaged or changed. {AGAIN}."
         )
 
 
@@ -239,8 +240,8 @@ def _check_inner_path(file: Path, path: str) -> PurePosixPath:
 def _write_table(file: Path, place: Path, row: Mapping[str, Any]) -> None:
     if len(row["files"]) != 1:
         raise RecordError(
-            f"{file}: The table {row['path']} comes with other files, but a table is a single "
-            f"file. {AGAIN}."
+            f"{file}: The table {row['path']} is packed with other files, but a table must be a "
+            f"single file. {AGAIN}."
         )
     content = row["files"][0]["content"]
     if place.suffix == ".parquet":

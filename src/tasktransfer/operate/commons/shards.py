@@ -57,7 +57,7 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
     """
     if not folder.is_dir():
         raise ConfigError(
-            f"{folder}: This is not a folder. Clone the repository with the shards and name "
+            f"{folder}: The path is not a folder. Clone the repository with the shards and specify "
             "its folder (for a single file, use `tasktransfer merge`)."
         )
     files = sorted(_iterate_parquet_files(folder))
@@ -80,7 +80,7 @@ def _iterate_parquet_files(folder: Path) -> Iterator[Path]:
             count += 1
             if count > MOST_SHARDS:
                 raise ConfigError(
-                    f"{folder}: The folder contains more than {MOST_SHARDS:,} files. Name the "
+                    f"{folder}: The folder contains more than {MOST_SHARDS:,} files. Specify the "
                     "folder of the shards."
                 )
             if entry.name.endswith(".parquet"):

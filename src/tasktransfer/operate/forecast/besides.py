@@ -79,7 +79,7 @@ class OtherNodeEstimates:
             return JOB_SECONDS + sum(self._estimate_fit(node))
         if isinstance(node, Data):
             return DATA_SECONDS + sum(self._estimate_labelling(node))
-        raise TypeError(f"{node.label} is a training, whose time is estimated elsewhere")
+        raise TypeError(f"{node.label} is a training stage, whose time is estimated separately")
 
     def _estimate_evaluation(self, node: Evaluation) -> Iterator[float]:
         """Yield the seconds in which each model of an outcome reads its part of the data."""

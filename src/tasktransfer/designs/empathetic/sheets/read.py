@@ -18,7 +18,7 @@ from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_member, get_text
 
 Row = tuple[str, ...]
-KEY_REMEDY = "Name the key.json that was written with the sheets"
+KEY_REMEDY = "Specify the key.json that was written with the sheets"
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,15 +88,15 @@ def plan_sheets(
     """
     if overlap > raters:
         raise ConfigError(
-            f"--overlap {overlap}: The number is larger than --raters {raters}. Reduce it."
+            f"--overlap {overlap}: The number is larger than --raters {raters}. Reduce the overlap."
         )
     kept = sample_contexts(contexts, instances, f"{kind} {seed}")
     if kind == "pairs" and len(contexts[0].replies) < 2:
-        raise ConfigError("--models: A pair needs two models. Name another model.")
+        raise ConfigError("--models: A pair needs two models. Add another model.")
     chance = random.Random(f"items {kind} {seed}")
     items = list(make_items(kept, kind, chance))
     if not items:
-        raise ConfigError("--models: All replies are equal. Name other models.")
+        raise ConfigError("--models: The replies of all models are identical. Choose other models.")
     checks = [list(make_checks(kept, kind, chance)) for _ in range(raters)]
     assigned = assign_items(items, checks, overlap, chance)
     digits = len(str(raters))

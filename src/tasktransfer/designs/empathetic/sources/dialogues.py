@@ -69,8 +69,8 @@ def find_release(folder: Path) -> str:
         if (path / BY_EMOTION).is_dir():
             return str(path)
     raise DataError(
-        f"{folder}: This is not a release of {ED}, because neither {FOLDER}/{BY_EMOTION} nor "
-        f"{BY_EMOTION} exists in it. Put the CSV files by emotion there, or change "
+        f"{folder}: The folder is not a release of {ED}, because it contains neither "
+        f"{FOLDER}/{BY_EMOTION} nor {BY_EMOTION}. Put the CSV files by emotion there, or change "
         "data.release."
     )
 
@@ -121,8 +121,8 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
         for dialogue in of_file:
             if dialogue.name in seen:
                 raise DataError(
-                    f"{file}: Dialogue {dialogue.name} is also in {seen[dialogue.name]}. Keep "
-                    "one of them."
+                    f"{file}: Dialogue {dialogue.name} is also in {seen[dialogue.name]}. Keep the "
+                    "dialogue in one file only."
                 )
             seen[dialogue.name] = file
             dialogues.append(dialogue)
@@ -167,9 +167,9 @@ def _read_splits(file: Path) -> dict[str, str]:
             raise DataError(f"{where}: {split!r} is not a split. Write train, valid or test.")
         if name in splits:
             raise DataError(
-                f"{where}: Dialogue {name} is in {SPLIT_OF[split]} here, but in "
-                f"{splits[name]} on an earlier line. Keep one line, because no dialogue may "
-                "be in two splits."
+                f"{where}: Dialogue {name} is in {SPLIT_OF[split]} here, but in {splits[name]} on "
+                "an earlier line. Keep one of the two lines, because no dialogue may be in two "
+                "splits."
             )
         splits[name] = SPLIT_OF[split]
     return splits
@@ -193,7 +193,8 @@ def _read_dialogues(
             )
         if dialogue not in splits:
             raise DataError(
-                f"{where}: Dialogue {dialogue!r} is missing in {SPLIT_FILE}. Add its split there."
+                f"{where}: Dialogue {dialogue!r} is missing in {SPLIT_FILE}. Add the split of the "
+                f"dialogue to {SPLIT_FILE}."
             )
         if kind == "situation":
             yield from end_dialogue()
@@ -207,8 +208,8 @@ def _read_dialogues(
             )
         if actor != expected:
             raise DataError(
-                f"{where}: The actor is {actor!r}, but expected {expected!r}, because the speaker "
-                "begins and turns alternate. Correct the dialogue."
+                f"{where}: The actor is {actor!r}, but it must be {expected!r}, because the "
+                "speaker begins and turns alternate. Correct the dialogue."
             )
         utterances.append(text)
     yield from end_dialogue()

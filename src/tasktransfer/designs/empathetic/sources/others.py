@@ -94,7 +94,7 @@ def _find_daily_files(folder: Path) -> dict[str, Path]:
     if found is None or split is None:
         absent = " or ".join(map(str, dialogues if found is None else splits))
         raise DataError(
-            f"{absent}: The file is missing. Put it there, or change data.releases.{DAILY}."
+            f"{absent}: The file is missing. Put the file there, or change data.releases.{DAILY}."
         )
     marker = folder / "dailydialog" / "synthetic.json"
     own = {"synthetic": marker} if marker.is_file() else {}
@@ -155,8 +155,8 @@ def _find_pair_files(folder: Path) -> dict[str, Path]:
         if not file.is_file():
             raise DataError(
                 f"{file}: The file is missing. Add {', '.join(f'{name}.tsv' for name in SPLITS)} "
-                f"to the folder of reply pairs (data.releases.{PAIRS}), with a context, a tab and "
-                "a reply on each line."
+                f"to the folder of reply pairs (data.releases.{PAIRS}). Each line of these files "
+                "must contain a context, a tab and a reply."
             )
     return files
 
@@ -172,8 +172,8 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
         parts = line.split("\t")
         if len(parts) != 2 or not all(part.strip() for part in parts):
             raise DataError(
-                f"{format_location(file, number)}: The line {line!r:.60} is not a context, a tab "
-                "and a reply. Correct or remove it."
+                f"{format_location(file, number)}: The line {line!r:.60} does not consist of a "
+                "context, a tab and a reply. Correct or remove the line."
             )
         name = f"{split}-{number}"
         yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
@@ -208,8 +208,8 @@ def _find_tag_files(folder: Path) -> dict[str, Path]:
         if all(file.is_file() for file in files.values()):
             return files
     raise DataError(
-        f"{folder}: The files dev.csv and test.csv of {TAGS} are neither here nor in the "
-        f"folder goemotions. Put them there, or change data.releases.{TAGS}."
+        f"{folder}: The files dev.csv and test.csv of {TAGS} are neither in this folder nor in its "
+        f"subfolder goemotions. Put the files there, or change data.releases.{TAGS}."
     )
 
 

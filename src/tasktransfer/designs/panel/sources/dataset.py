@@ -121,9 +121,9 @@ class _DatasetReader:
         found = find_files(folder, self.names)
         if not {*found} - {SYNTHETIC}:
             raise DataError(
-                f"{folder}: This is not a release of {self.name}, because neither the folder "
-                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Put "
-                "these files there, or set data.release to the folder that contains them."
+                f"{folder}: The folder is not a release of {self.name}, because neither the folder "
+                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Put these "
+                "files there, or set data.release to the folder that contains them."
             )
         return found
 
@@ -216,9 +216,9 @@ class _DatasetReader:
             count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{path}: {task} has {count} dialogues for {split}, but unfitting "
-                    f"responses are sampled from other dialogues. Provide {LEAST_DIALOGUES} "
-                    f"or more, or remove {task} from domains."
+                    f"{path}: {task} has {count} dialogues for {split}, but unfitting responses "
+                    f"are sampled from other dialogues. Provide at least {LEAST_DIALOGUES} "
+                    f"dialogues, or remove {task} from domains."
                 )
 
 

@@ -272,16 +272,16 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
             raise DataError(f"{where}: The context is empty. Add utterances, or remove the row.")
         if not item.group.strip():
             raise DataError(
-                f"{where}: The context has no ID, but intervals resample contexts. Add a "
-                "context ID."
+                f"{where}: The context has no ID, but intervals are computed by resampling "
+                "contexts. Add a context ID."
             )
         if not item.ratings:
-            raise DataError(f"{where}: The row has no rating. Add one, or remove the row.")
+            raise DataError(f"{where}: The row has no rating. Add a rating, or remove the row.")
         for rating in item.ratings:
             if not of.low <= rating <= of.high:
                 raise DataError(
                     f"{where}: The rating {rating:g} is not on the scale from {of.low:g} to "
-                    f"{of.high:g}. Fix it, or remove the row."
+                    f"{of.high:g}. Correct the rating, or remove the row."
                 )
         kept.append(item)
         # GRADE has some pairs twice, with ratings by different people, which are not duplicates.
@@ -295,9 +295,9 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(
-            f"{file}: The file has {len(kept)} items of {contexts} contexts for {of.name}, "
-            f"but the interval of a correlation needs {LEAST_CONTEXTS} contexts or more. Use "
-            f"the complete file, or remove {of.name} from rated_sets."
+            f"{file}: The file has {len(kept)} items of {contexts} contexts for {of.name}, but the "
+            f"interval of a correlation needs at least {LEAST_CONTEXTS} contexts. Use the complete "
+            f"file, or remove {of.name} from rated_sets."
         )
     return kept
 

@@ -209,13 +209,18 @@ def _check_same_data(
     """
     of_runs = runs.drop_duplicates("dataset").set_index("dataset")["few_sample"]
     for row in shared.drop_duplicates("dataset").itertuples(index=False):
-        counted = {"synthetic": bool(row.synthetic), "few_sample": bool(row.few_sample)}
-        trained = {
-            "synthetic": metadata.is_synthetic(str(row.dataset)),
-            "few_sample": bool(of_runs.get(row.dataset, row.few_sample)),
-        }
+        counted = _describe_data(bool(row.synthetic), bool(row.few_sample))
+        trained = _describe_data(
+            metadata.is_synthetic(str(row.dataset)),
+            bool(of_runs.get(row.dataset, row.few_sample)),
+        )
         if counted != trained:
             raise RecordError(
-                f"{path}: The shared dialogues of {row.dataset} were counted in data with "
-                f"{counted}, but the runs were trained on data with {trained}. {remedy}."
+                f"{path}: The overlap of {row.dataset} was computed on {counted}, but the runs "
+                f"were trained on {trained}. {remedy}."
             )
+
+
+def _describe_data(synthetic: bool, few_sample: bool) -> str:
+    kind = "synthetic" if synthetic else "real"
+    return f"{kind} {'few-sample' if few_sample else 'full'} data"
