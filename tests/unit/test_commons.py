@@ -91,7 +91,7 @@ def test_three_labs_share_a_matrix(shards: Path, capsys: pytest.CaptureFixture[s
     assert seen["lacking"] == 0
     assert Path("all/figures/heatmap_DailyDialog.png").stat().st_size > 10_000
     page = Path("all/report.html").read_text()
-    assert "made by Lab A (4 records), Lab B (4 records), Lab C (4 records)" in page
+    assert "contributed by Lab A (4 records), Lab B (4 records), Lab C (4 records)" in page
     made = {
         read_record(path)["provenance"]["made_by"] for path in Path("all").rglob("metrics.json")
     }

@@ -304,7 +304,10 @@ def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
     frames = {"differences": compared(nothing, math.nan, seeds=0), "summary": summary(SCORES)}
     made = table("differences", view(frames))
     assert isinstance(made, AbsentOutput)
-    assert made.why == "Differences from Base: the study compares no method with Base."
+    assert (
+        made.why
+        == "Differences from Base: not shown, because the study compares no method with Base."
+    )
     assert plot_differences(view(frames)) is None
 
 

@@ -203,7 +203,7 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     for name in ("table1", "table2"):
         table = tables[name]
         assert isinstance(table, PrintedTable) and table.badges.startswith("SYNTHETIC¹")
-        assert "Those of DailyDialog are real." in table.notes[0]
+        assert "The dialogues of DailyDialog are real." in table.notes[0]
     assert isinstance(tables["table1"], PrintedTable)
     frame = tables["table1"].frame
     compared = frame.filter(like="published").notna().any(axis=1)

@@ -29,8 +29,8 @@ PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 @pytest.mark.parametrize(
     ("preset", "told"),
     [
-        ("panel-laptop", "all-MiniLM-L6-v2 as released, which was trained on 1.17 billion pairs"),
-        ("panel-demo", "the tiny encoder as released, which was trained on the tiny world's"),
+        ("panel-laptop", "all-MiniLM-L6-v2, which was pretrained on 1.17 billion pairs"),
+        ("panel-demo", "the tiny encoder, which was pretrained on the tiny world's"),
         ("panel", "which was trained on data that the study has no record of"),
     ],
 )

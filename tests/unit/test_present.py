@@ -136,7 +136,10 @@ def test_badges_are_numbered_as_their_notes() -> None:
     assert format_badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
     told = format_notes(marks, ["More."])
     assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
-    assert "at most 10 test instances" in told[1] and "the encoder → a smaller one" in told[2]
+    assert (
+        "at most 10 test instances" in told[1]
+        and "a smaller one (instead of the encoder)" in told[2]
+    )
     assert "ratings" not in " ".join(told)
     assert (
         list_marks(REAL) == []
@@ -192,7 +195,7 @@ def test_a_table_without_rows_leaves_no_file_and_a_sentence(tmp_path: Path) -> N
     empty = table(nothing="has no value")
     told = build_printed_table(presentation(empty), empty, view(frame=OURS.iloc[:0]))
     assert isinstance(told, AbsentOutput)
-    assert told.why == "Table 1: the study has no value."
+    assert told.why == "Table 1: not shown, because the study has no value."
     assert write_tables([told], tmp_path) == [] and not list(tmp_path.iterdir())
     unplanned = table(planned=lambda study: False)
     assert isinstance(build_printed_table(presentation(unplanned), unplanned, view()), AbsentOutput)

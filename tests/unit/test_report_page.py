@@ -96,7 +96,7 @@ def test_the_page_is_well_formed_and_names_the_study() -> None:
     text = seen(a_page())
     for fact in ("constructed", "digest cccccccccccc", "revision revision-1", "bert (encoder)"):
         assert fact in text
-    assert "Nothing: every planned run has a result" in text
+    assert "Nothing is missing: every planned run has a result" in text
 
 
 def test_every_id_is_one_element_and_every_link_inside_leads_to_one() -> None:
@@ -255,7 +255,10 @@ def test_synthetic_studies_say_so_first() -> None:
 
 def test_one_model_and_baselines_alone_have_a_page() -> None:
     one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
-    assert "Agreement of models and of algorithms: the study has no two models" in one
+    assert (
+        "Agreement of models and of algorithms: not shown, because the study has no two models"
+        in one
+    )
     alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
     assert "baselines only" in seen(alone)
     assert "heatmap-data" not in {a.get("id") for _, a in outline(alone).tags}

@@ -95,8 +95,7 @@ def build_table(
     kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
-        why = "because they have no value in this study"
-        note = f"{note} Left out, {why}: {', '.join(lost)}.".strip()
+        note = f"{note} Columns without values in this study: {'; '.join(lost)}.".strip()
     return HtmlTable(
         name,
         title,

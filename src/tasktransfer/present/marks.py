@@ -30,15 +30,15 @@ def list_marks(metadata: Metadata) -> list[Mark]:
     """
     marks = []
     if metadata.synthetic:
-        but = f" Those of {' and '.join(metadata.real)} are real." if metadata.real else ""
+        but = f" The dialogues of {' and '.join(metadata.real)} are real." if metadata.real else ""
         text = "SYNTHETIC (tiny world): generated dialogues, not real ones."
         marks.append(Mark("SYNTHETIC", text + but))
     if metadata.cuts:
         marks.append(Mark("SUBSAMPLED", f"SUBSAMPLED: {describe_limits(metadata.cuts)}."))
     replaced = list_substitutes(metadata)
     if replaced:
-        named = "; ".join(f"{name} → {text}" for name, text in replaced.items())
-        text = f"Inputs of the paper → their substitutes: {named}."
+        named = "; ".join(f"{text} (instead of {name})" for name, text in replaced.items())
+        text = f"Substitutes for inputs of the paper: {named}."
         marks.append(Mark(f"SUBSTITUTES {len(replaced)}", text))
     of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
     named_so = ((name.removeprefix(MARK), text) for name, text in of_design)

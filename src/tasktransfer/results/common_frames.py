@@ -282,7 +282,9 @@ def _mark_labs(collected: Collected) -> dict[str, str]:
         for record in collected.records.values()
     )
     listed = ", ".join(f"{name} ({format_quantity(n, 'record')})" for name, n in makers.items())
-    return {f"mark: {len(makers)} LABS": f"made by {listed}"} if len(makers) > 1 else {}
+    return (
+        {f"mark: {len(makers)} LABS": f"records contributed by {listed}"} if len(makers) > 1 else {}
+    )
 
 
 def _mark_one_run(collected: Collected) -> dict[str, str]:

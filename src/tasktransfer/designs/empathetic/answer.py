@@ -166,10 +166,10 @@ def _describe_brought(rows: pd.DataFrame) -> Iterator[str]:
     ):
         verdict = "is not significantly different from Base"
         if is_missing(row["q"]):
-            verdict = "is compared with one run of Base, so the difference is not tested"
+            verdict = "is compared with a single run of Base, so the difference is not tested"
         elif sure:
             verdict = f"is significantly {'better' if better else 'worse'} than Base"
-        yield f"{row['name']} {verdict}: {_format_score(row)}."
+        yield f"Your system {row['name']} {verdict}. Difference: {_format_score(row)}."
 
 
 def _describe_controls(rows: pd.DataFrame) -> Iterator[str]:

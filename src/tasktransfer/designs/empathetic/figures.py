@@ -103,11 +103,11 @@ def plot_differences(frames: Frames) -> Figure | None:
     figure, axes = _draw_forests(frames, rows, build_estimate)
     for panel in axes:
         draw_zero_line(panel)
-    more = [f"Filled: differs significantly from Base (q ≤ {MOST_Q}). Hollow: does not."]
+    more = [(f"Filled marks differ significantly from Base (q ≤ {MOST_Q}); hollow marks do not.")]
     if rows["q"].isna().all():
-        more = ["Hollow: one run per method, so no difference is tested."]
+        more = ["Hollow marks: one run per method, so differences are not tested."]
     if rows["method"].isin(CONTROLS).any():
-        more.append("Grey: controls, which have no q.")
+        more.append("Grey marks: controls, which have no q.")
     _finish_figure(figure, "Differences from Base", rows, frames, looks, more)
     return figure
 

@@ -23,20 +23,20 @@ def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return a note for each method that is given gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
     return [
-        f"{name} is given the gold label, which the other methods must predict, so it is not "
-        "comparable. It is not an upper bound either, because a label may also distract."
+        f"{name} is given the gold label, which the other methods must predict, so its scores are "
+        "not comparable. The scores are not an upper bound either, because a label may distract."
         for name in not_comparable
     ]
 
 
 def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return notes on the resampled units of intervals, and on the candidates of P@1."""
-    seeds, over = frames["summary"]["seeds"], "dialogues alone, because there is one seed"
+    seeds, over = frames["summary"]["seeds"], "dialogues only, because there is one seed"
     if (seeds > 1).any():
-        once = "" if (seeds > 1).all() else " (dialogues alone for models that have one seed)"
+        once = "" if (seeds > 1).all() else " (only dialogues for models with one seed)"
         over = f"dialogues and seeds{once}"
     return [
-        f"95 % intervals are over {over}. Those of perplexity are computed on its logarithm.",
+        f"95 % intervals are over {over}. Intervals of perplexity are computed on the log scale.",
         describe_blocks(frames),
         *list_method_notes(frames, frame),
     ]
@@ -44,7 +44,9 @@ def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 def describe_table2(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table 2."""
-    twice = "The paper prints Base twice, as the reference of each group. This table has it once."
+    twice = (
+        "The paper prints Base twice, as the reference of each group. This table lists Base once."
+    )
     lost = describe_lost_words(frames, frame["method"].unique())
     notes = [*list_interval_notes(frames, frame), *lost]
     return [*notes, *([twice] if "published" in frame else [])]
@@ -67,8 +69,8 @@ def describe_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
     if not lost:
         return []
     return [
-        "Labels of several words replace the last words of contexts that are longer than the "
-        f"model's maximum length: {', '.join(lost)} words, or more word pieces."
+        "Prepended labels of several words displace the last words of contexts that are longer "
+        f"than the model's maximum length: {', '.join(lost)} words, or more word pieces."
     ]
 
 
@@ -77,7 +79,8 @@ def describe_blocks(frames: Frames) -> str:
     evaluation = get_config(frames.study).evaluation
     text = (
         f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows, some of "
-        "which are from one dialogue. Random blocks, in the table on reply order, are easier."
+        "which are from one dialogue. The table on reply order shows P@1 for random blocks, which "
+        "are easier."
     )
     if evaluation.limit is None:
         return text
@@ -89,6 +92,6 @@ def describe_orders(frames: Frames, frame: pd.DataFrame) -> list[str]:
     chance = 100 / get_config(frames.study).evaluation.block
     return [
         describe_blocks(frames),
-        f"Chance level is {chance:.3g} %.",
+        f"The chance level is {chance:.3g} %.",
         *list_method_notes(frames, frame),
     ]

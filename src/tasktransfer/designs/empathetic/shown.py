@@ -212,8 +212,8 @@ TABLES = (
         keys=("name", "method", "against", "setting", "candidates", "score"),
         notes=lambda frames, frame: [
             "ensemble-untrained has the same second encoder without its training on emotions, and "
-            "base-longer is Base with a second training of the same number of epochs. Only a "
-            "difference from both is an effect of the emotions.",
+            "base-longer is Base trained a second time for the same number of epochs. Only a "
+            "difference from both controls is an effect of the emotions.",
         ],
         section="sure",
         planned=has_controls_of_ensembles,
@@ -282,7 +282,7 @@ TABLES = (
         ),
         keys=("label",),
         paper=f"Table 7 of {PAPER}",
-        nothing="does not have its dialogues on this machine",
+        nothing="has no dialogues on this machine",
         section="made",
         folded=True,
         certain=False,

@@ -17,8 +17,9 @@ def describe_cosines(config: PanelConfig) -> str:
     known = (text for start, text in TRAINED_ON.items() if name.lower().startswith(start))
     data = next(known, "data that the study has no record of")
     if checkpoint == TINY:
-        name, data = "the tiny encoder", "the tiny world's dialogues, by masked words"
+        name = "the tiny encoder"
+        data = "the tiny world's dialogues with masked language modelling"
     return (
-        f"Cosines compare mean vectors of {name} as released, which was trained on {data}. The "
-        "study does not train it further."
+        f"The cosines use mean-pooled vectors of {name}, which was pretrained on {data}. The study "
+        "does not train this encoder further."
     )

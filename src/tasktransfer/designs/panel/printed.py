@@ -226,7 +226,10 @@ def describe_table8(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    unsure = "° Not significant (q > 0.05, controlled over the rated sets of each method)."
+    unsure = (
+        "° Not significant (q > 0.05; the false-discovery rate is controlled over the rated sets "
+        "of each method)."
+    )
     text = (
         "95 % intervals are over contexts and seeds, or over contexts alone for one seed and for "
         "untrained methods. The columns drawn_low and drawn_high of the CSV file have bootstrap "

@@ -120,7 +120,7 @@ TABLES = (
         ),
         keys=("set", "by", "scored", "start"),
         notes=printed_transfer.describe_table5,
-        nothing="has no few-shot transfer (few_shot)",
+        nothing="does not set few_shot",
         planned=has_few_shot,
         runs=source_runs.is_transfer_source,
     ),
@@ -136,7 +136,7 @@ TABLES = (
         ),
         keys=("method", "candidates", "persona"),
         notes=printed_transfer.describe_table7,
-        nothing="has no response selection (selection)",
+        nothing="does not set selection",
         planned=has_selection,
     ),
     Table(
@@ -160,9 +160,9 @@ TABLES = (
         keys=("method", "expert", "set"),
         notes=lambda frames, frame: [
             UNSURE_NOTE,
-            "q controls false discoveries over the rated sets of each expert.",
+            "q controls the false-discovery rate over the rated sets of each expert.",
         ],
-        nothing="has no experts (panel or collection)",
+        nothing="has no method with experts (panel or collection)",
         planned=has_any_method(*DOMAIN_METHODS),
         runs=source_runs.is_expert_source,
     ),
@@ -188,8 +188,9 @@ TABLES = (
         ),
         keys=("set",),
         notes=lambda frames, frame: [
-            "Ceiling: the square root of the reliability of the annotators' mean. A correlation "
-            "exceeds it only by chance. It is missing if only the mean rating is released.",
+            "The ceiling is the square root of the reliability of the annotators' mean rating. A "
+            "correlation can exceed the ceiling only by chance. The ceiling is missing if only the "
+            "mean rating is released.",
         ],
         section="sure",
         runs=lambda row, run: run.method.startswith("cosine"),
@@ -221,7 +222,7 @@ TABLES = (
         ),
         keys=("method", "against", "set", "seed"),
         notes=lambda frames, frame: [
-            "Seed mean: ratings averaged over the seeds that both methods have.",
+            "Rows with the seed mean use ratings averaged over the seeds of both methods.",
             "Williams' test assumes that responses to one context are independent, so it reports "
             "too many significant differences.",
         ],
@@ -337,7 +338,7 @@ FIGURES = (
         "Correlation after few-shot training on ratings",
         figures.plot_few_shot,
         ("few",),
-        nothing="has no few-shot transfer (few_shot)",
+        nothing="does not set few_shot",
         planned=has_few_shot,
     ),
     Figure(
@@ -345,7 +346,7 @@ FIGURES = (
         "Correlation of each expert, by rated set",
         figures.plot_experts,
         ("experts",),
-        nothing="has no experts (panel or collection)",
+        nothing="has no method with experts (panel or collection)",
         planned=has_any_method(*DOMAIN_METHODS),
     ),
 )

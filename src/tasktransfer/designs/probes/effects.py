@@ -116,7 +116,7 @@ def _draw_forest(
         left, right = panel.get_xlim()
         panel.set_xlim(min(left, -1), max(right, 1))  # no hundredths of a point on the axis
         panel.set_xlabel("Δ F1, points", fontsize=LABEL_POINTS)
-    note = f"Filled: differs significantly from 0 (q ≤ {MOST_Q}). Hollow: does not."
+    note = f"Filled marks differ significantly from 0 (q ≤ {MOST_Q}); hollow marks do not."
     tested = rows["q"].notna().any()
     finish_forests(
         figure,
@@ -125,6 +125,6 @@ def _draw_forest(
         int(rows["seeds"].max()),
         frames.metadata,
         entries=entries,
-        notes=[note if tested else "Hollow: one run each, so no difference is tested."],
+        notes=[note if tested else "Hollow marks: one run each, so differences are not tested."],
     )
     return figure

@@ -197,7 +197,7 @@ TABLES = (
             blocks="model",
         ),
         keys=("corpus", "model", "layer"),
-        nothing="probes no single layers",
+        nothing="does not probe single layers",
         planned=probes_layers,
         runs=printed.is_source_of_layer_mean,
     ),
@@ -327,7 +327,7 @@ TABLES = (
             )
         ),
         keys=("corpus", "turn", "probe"),
-        nothing="does not have its labels on this machine",
+        nothing="has no labels on this machine",
         section="made",
         folded=True,
         certain=False,
@@ -337,7 +337,7 @@ TABLES = (
 FIGURES = (
     Figure(
         "difference_from_words",
-        "Probe F1 minus that of counts of words",
+        "Probe F1 minus the F1 of word counts",
         effects.plot_difference_from_words,
         ("above_words",),
         nothing="compares no encoder with counts of words",
@@ -358,7 +358,7 @@ FIGURES = (
         "Probe F1 by layer",
         figures.plot_f1_by_layer,
         ("layers",),
-        nothing="probes no single layers",
+        nothing="does not probe single layers",
         planned=probes_layers,
     ),
     Figure(

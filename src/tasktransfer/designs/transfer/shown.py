@@ -209,7 +209,7 @@ CURVE_FIGURE = Figure(
     "Scores by number of training dialogues",
     learning_curve.plot_learning_curve,
     ("learning_curve",),
-    nothing="has no learning curve. `tasktransfer learning-curve` computes it",
+    nothing="has no learning curve (run `tasktransfer learning-curve`)",
     certain=False,
 )
 
@@ -223,8 +223,8 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     """Return a sentence on the family of tests for which the q of a cell is adjusted."""
     if cell["n_seeds"] == 1:
         return [
-            "The cell has one seed, so its interval is over test dialogues alone, and it has no p "
-            "and no q."
+            "The cell has one seed, so its interval is over test dialogues only, and p and q are "
+            "missing."
         ]
     several = cell["n_sources"] > 1
     family = [
@@ -236,7 +236,7 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     kind = f"{'multi' if several else 'single'}-source cell"
     return [
         f"q is p adjusted by Benjamini-Hochberg for {format_quantity(tests, kind)} of "
-        f"{cell['dataset']}, with all models and algorithms, of which "
+        f"{cell['dataset']}, with all models and algorithms. Of these cells, "
         f"{sum(each['significant'] for each in family)} are significant."
     ]
 

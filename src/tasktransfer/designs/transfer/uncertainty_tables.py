@@ -285,11 +285,11 @@ TABLES = (
         "top1",
         "The best source of each target",
         "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
-        "sources, at least 0. It is above 0 even if no source has any effect. Chosen on dev: the "
-        "Δ of the source with the best dev scores; its 95 % interval covers other seeds on the "
-        "same test sets. Held out: for each seed and half of the dialogues, the Δ of the source "
-        "that is best for the other seeds on the other half; its 95 % interval covers other seeds "
-        "and dialogues.",
+        "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
+        "effect. Chosen on dev is the Δ of the source with the best dev scores, with a 95 % "
+        "interval for other seeds on the same test sets. Held out is the mean, over seeds and "
+        "halves of the dialogues, of the Δ of the source that is best for the other seeds on the "
+        "other half, with a 95 % interval for other seeds and dialogues.",
         partial(uncertainty.select_frame, "top1"),
         (
             *_GROUP,

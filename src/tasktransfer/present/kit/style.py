@@ -181,8 +181,11 @@ def despine(axes: Any, zero: float | None = 0.7) -> None:
 def format_best_fit_note(drawn: bool) -> str:
     """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
     if drawn:
-        return "Lines: least squares; bands: 95 % intervals (jackknife over tasks)"
-    return "No line: too few distinct values or tasks, or an interval wider than the points' range"
+        return "Lines are least-squares fits; bands are 95 % intervals (jackknife over tasks)"
+    return (
+        "No line is shown, because there are too few distinct values or tasks, or because the "
+        "interval is wider than the range of the points"
+    )
 
 
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:

@@ -35,8 +35,8 @@ LINKS_NOTE = (
 LONG_NAME = 16
 """Number of letters from which tables show a task's short name."""
 NOTHING_MISSING = (
-    "Nothing: every planned run has a result, every node of the plan has a record, and no record "
-    "is damaged."
+    "Nothing is missing: every planned run has a result, every node of the plan has a record, and "
+    "no record is damaged."
 )
 
 

@@ -27,8 +27,8 @@ from tasktransfer.results.frames import Frames
 
 MOST_SOURCES = 30
 """Maximum number of lines of a study of few targets: the best ones."""
-FILLED = f"Filled: differs significantly from 0 (q ≤ {MOST_Q}). Hollow: does not."
-UNTESTED = "Hollow: one run each, so no effect is tested."
+FILLED = f"Filled marks differ significantly from 0 (q ≤ {MOST_Q}); hollow marks do not."
+UNTESTED = "Hollow marks: one run each, so effects are not tested."
 
 
 def plot_effect_forest(frames: Frames) -> Figure | None:
