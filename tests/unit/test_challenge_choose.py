@@ -309,8 +309,8 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     assert set(told) == set(TASKS)
     assert "is not in the study" in told["personality_detection"]
     assert f"  {QA}: The plan has no transfer to it" in str(caught.value)
-    assert "  reading_comprehension: Its baseline is not finished" in str(caught.value)
-    assert f"  {RE}: Its baseline is not finished" in str(caught.value)
+    assert "  reading_comprehension: The baseline of the task is not finished" in str(caught.value)
+    assert f"  {RE}: The baseline of the task is not finished" in str(caught.value)
 
 
 def test_fixed_algorithms_that_the_study_lacks(study: Study) -> None:

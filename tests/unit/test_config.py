@@ -179,8 +179,8 @@ def test_a_study_of_baselines_alone_is_a_study(study: Any) -> None:
             {**SMALL, "datasets": {**SMALL["datasets"], **NO_PAIR}},
             "datasets.DailyDialog: The dataset has no",
         ),
-        (changed("models", to=[]), "models: The study names no model"),
-        (changed("models", to=GONE), "models: The study names no model"),
+        (changed("models", to=[]), "models: The study lists no model"),
+        (changed("models", to=GONE), "models: The study lists no model"),
     ],
 )
 def test_algorithms_without_a_source_and_studies_without_a_model_are_refused(

@@ -39,7 +39,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "missing models",
         changed("models", to=GONE),
-        ["models: The study names no model"],
+        ["models: The study lists no model"],
     ),
     ("missing study", changed("study", to=GONE), ["study: The key is missing"]),
     (
@@ -125,7 +125,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
         changed(*DD, "tasks", to=[]),
         ["datasets.DailyDialog.tasks: The value is [], but it must be a list of 1 or more items"],
     ),
-    ("no models", changed("models", to=[]), ["models: The study names no model"]),
+    ("no models", changed("models", to=[]), ["models: The study lists no model"]),
     (
         "no seeds",
         changed("seeds", to=[]),

@@ -157,7 +157,7 @@ def test_a_gain_without_the_control_is_followed_by_a_warning(
 ) -> None:
     sentences = [*describe_longer_training(NO_CONTROLS, make_means(mean, q))]
     assert len(sentences) == warns
-    assert all("may come from longer training alone" in each for each in sentences)
+    assert all("may therefore come from longer training" in each for each in sentences)
 
 
 def test_a_loss_needs_no_warning() -> None:

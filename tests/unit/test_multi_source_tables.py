@@ -100,7 +100,7 @@ def test_a_study_without_the_papers_sources_is_not_compared(tmp_path: Path) -> N
     assert not any(name.startswith("published_") for name in frame)
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table6.md").read_text()
-    assert "Not compared with the paper: no row has its sources." in text
+    assert "No row is compared with the paper, because no row has the paper's sources." in text
 
 
 @pytest.mark.parametrize(
@@ -142,4 +142,4 @@ def test_holes_of_the_multi_source_tables_are_shown(tmp_path: Path) -> None:
     write_all_tables(results, tmp_path / "printed")
     text = (tmp_path / "printed" / "table3.md").read_text()
     assert "| Multitask† | – | −1.14 | – | 0/2 | 3/3 |" in text
-    assert "†: computed from fewer seeds" in text
+    assert "† Computed from fewer seeds" in text

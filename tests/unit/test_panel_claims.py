@@ -31,7 +31,7 @@ PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
     [
         ("panel-laptop", "all-MiniLM-L6-v2, which was pretrained on 1.17 billion pairs"),
         ("panel-demo", "the tiny encoder, which was pretrained on the tiny world's"),
-        ("panel", "which was trained on data that the study has no record of"),
+        ("panel", "which was pretrained on data that the study does not record"),
     ],
 )
 def test_the_training_data_of_the_cosines_are_reported(preset: str, told: str) -> None:

@@ -175,7 +175,7 @@ def test_a_study_that_trains_nothing_needs_neither_models_nor_epochs_nor_pairs(
     assert "training.epochs: The key has no value for Own" in refusal(
         {**only, "models": SMALL["models"]}
     )
-    assert "models: The study names no model" in refusal({**only, "prompted": []})
+    assert "models: The study lists no model" in refusal({**only, "prompted": []})
     idle = refusal({**only, "references": ["most_frequent"]})
     assert "references: The value is [most_frequent], but no model is trained" in idle
 

@@ -347,14 +347,14 @@ def _describe_evidence(ranking: Ranking) -> str:
         return f"too little evidence, with {where}: the sources cannot be compared. {order}."
     if ranking.is_significant:
         return (
-            f"ranked by {ranking.ranked_by}. By {LEADING} on {where}, it is significantly better "
-            "than random."
+            f"ranked by {ranking.ranked_by}. According to {LEADING} on {where}, it is "
+            "significantly better than random."
         )
     closest = ranking.smallest_q
     tested = f" (smallest q: {format_p_value(closest[1])}, {closest[0]})" if closest else ""
     return (
-        f"no significant difference between the sources. By {LEADING} on {where}, no selector is "
-        f"significantly better than random{tested}. {order}."
+        f"no significant difference between the sources. According to {LEADING} on {where}, no "
+        f"selector is significantly better than random{tested}. {order}."
     )
 
 

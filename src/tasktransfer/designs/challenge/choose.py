@@ -262,10 +262,14 @@ def _describe_gaps(
     """Return one line for each problem of a task, with the reason and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
-        return [f"{task}: The task is not in the study. Add it and a source for it to datasets."]
+        return [
+            (f"{task}: The task is not in the study. Add the task and a source for it to datasets.")
+        ]
     reasons = []
     if baseline is None:
-        reasons.append("Its baseline is not finished for all seeds. Run snakemake first.")
+        reasons.append(
+            "The baseline of the task is not finished for all seeds. Run snakemake first."
+        )
     count = sum(run.method != "baseline" for run in runs)
     named = policy.named.get(task)
     if transfers:
@@ -277,11 +281,11 @@ def _describe_gaps(
         )
     elif named is not None:
         run = f"{named.algorithm} from {' + '.join(sorted(named.sources))}"
-        reasons.append(f"The plan has no {run}. Add it to the config, or name another run.")
+        reasons.append(f"The plan has no {run}. Add this run to the config, or select another run.")
     else:
         how = f" with {policy.algorithm}" if policy.algorithm else ""
         how += f" from a source that {policy.selector} ranks" if policy.selector else ""
         reasons.append(
-            f"The plan has no transfer to it{how}. Add a pair or an algorithm to the config."
+            f"The plan has no transfer to this task{how}. Add a pair or an algorithm to the config."
         )
     return [f"{task}: {reason}" for reason in reasons]

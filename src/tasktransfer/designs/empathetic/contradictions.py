@@ -74,14 +74,14 @@ def _check_evaluation(parts: Parts) -> Iterator[Problem]:
         yield Problem(
             "evaluation.limit",
             f"The value is {evaluation.limit}, which is less than evaluation.block "
-            f"({evaluation.block}), so that no block is left. Raise the limit, or lower the block.",
+            f"({evaluation.block}), so no block is left. Raise the limit, or reduce the block.",
         )
     for index, pool in enumerate(evaluation.pools):
         if data and "R" in pool.split("+") and PAIRS not in data.releases:
             yield Problem(
                 f"evaluation.pools[{index}]",
-                f"{pool!r} needs reply pairs, but data.releases.{PAIRS} names no folder. Add "
-                "it, or remove the pool.",
+                f"{pool!r} needs reply pairs, but data.releases.{PAIRS} does not specify a folder. "
+                "Add the folder, or remove the pool.",
             )
 
 
@@ -114,10 +114,12 @@ def _check_setting(
                 path, describe_unknown("method", method, (*offered, CONTROLLED, "topicprepend-1"))
             )
         if method.startswith("ensemble") and parts.get("classifier") is None:
-            problem = f"{method!r} needs the section classifier. Add it with its model."
+            problem = f"{method!r} needs the section classifier. Add the section with its model."
             yield Problem(path, problem)
         if method.endswith("large") and section.large_model is None:
-            problem = f"{method!r} needs {name}.large_model. Add it with the larger model's name."
+            problem = (
+                f"{method!r} needs {name}.large_model. Set this key to the larger model's name."
+            )
             yield Problem(path, problem)
     ensembles = [method for method in section.methods if method.startswith("ensemble")]
     if ensembles:
@@ -170,7 +172,7 @@ def _check_ensemble(
         if values[1:] and values[0] != values[1]:
             yield Problem(
                 path,
-                f"{joined.name!r} is Base with a second encoder, but its {key} differs from "
-                f"that of {section.model!r}. Give both the same value.",
+                f"{joined.name!r} is Base with a second encoder, but its {key} differs from the "
+                f"{key} of {section.model!r}. Give both models the same value.",
             )
             return

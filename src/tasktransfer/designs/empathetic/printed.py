@@ -138,8 +138,8 @@ def compute_table2(frames: Frames) -> pd.DataFrame:
         if block != str(PAPERS_BLOCK):
             return f"P@1 among {block} candidates, published among {PAPERS_BLOCK}"
         return (
-            "P@1 among consecutive rows; the paper's text says random candidates, and its code "
-            "prints both"
+            "P@1 among consecutive rows; the paper's text says random candidates, and the paper's "
+            "code prints both values"
         )
 
     theirs = PublishedValues(
@@ -220,8 +220,9 @@ def describe_table4(frames: Frames, frame: pd.DataFrame) -> list[str]:
     if not any(str(name).startswith("published") for name in frame):
         return []
     return [
-        "Published hours are for the last training, on 8 GPUs (retrieval) or 32 GPUs (generation) "
-        "for Pretrained, and on one GPU for the others. Human ratings are in Table 3."
+        "Published hours are for the last training run. Pretrained was trained on 8 GPUs "
+        "(retrieval) or 32 GPUs (generation), and the other models on one GPU. Human ratings are "
+        "in Table 3."
     ]
 
 

@@ -40,7 +40,7 @@ def make_rating_column(key: str) -> Column:
 
 def _list_agreement_notes(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     return [
-        "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement by chance. It is "
+        "Krippendorff's alpha is 1 for perfect agreement and 0 for agreement by chance. Alpha is "
         "ordinal for ratings and nominal for choices. Intervals come from a bootstrap over "
         "contexts, and do not cover the choice of raters."
     ]
@@ -61,8 +61,8 @@ HUMAN_TABLES = (
         keys=("model",),
         notes=lambda frames, frame: [
             "Means with standard errors (±), as in Table 3 of the paper, which treat ratings as "
-            "independent. The 95 % intervals in brackets resample contexts, each with all its "
-            "ratings; they do not cover the choice of raters."
+            "independent. The 95 % intervals in brackets are computed by resampling contexts, "
+            "each with all its ratings. The intervals do not cover the choice of raters."
         ],
         planned=has_ratings,
         runs=lambda row, run: False,

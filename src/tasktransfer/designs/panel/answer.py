@@ -25,7 +25,7 @@ from tasktransfer.stats.false_discovery import compute_q_values
 LEVEL = 0.05
 ONCE = "; with one run per method, this does not cover the variation between training runs"
 ONE_RUN = (
-    "There is one run per method, so no difference between {} and the other methods is tested. "
+    "There is one run per method, so differences between {} and the other methods are not tested. "
     "Train at least two seeds (for example seeds: 3)."
 )
 
@@ -77,7 +77,8 @@ def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
     ends = format_interval(row["low"], row["high"], ".1f")
     return (
         "With the contexts of other items, the correlation is "
-        f"{format_number(row['value'], '.1f')} {ends}. Only the responses contribute to it."
+        f"{format_number(row['value'], '.1f')} {ends}. Only the responses contribute to this "
+        "correlation."
     )
 
 
@@ -92,7 +93,7 @@ def _describe_constant_ratings(correlations: pd.DataFrame, rater: str) -> str:
         for row in rows.to_dict("records")
     ]
     return (
-        "Some ratings have the same value for all items, which counts as a correlation of 0: "
+        "Some methods give all items the same rating, which counts as a correlation of 0: "
         f"{_join_names(named)}."
     )
 

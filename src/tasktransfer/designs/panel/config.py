@@ -220,12 +220,12 @@ class PanelConfig(CommonConfig):
     def _check_labels(self) -> PanelConfig:
         wanted = self.pairs.labels == "labeller"
         if wanted and self.labeller is None:
-            remedy = "Add it, or set pairs.labels to given or made."
+            remedy = "Add the section, or set pairs.labels to given or made."
             problem = "The section is missing, but pairs.labels is labeller."
             raise_problems([(".labeller", f"{problem} {remedy}")])
         if not wanted and self.labeller is not None:
             problem = f"The section has no effect, because pairs.labels is {self.pairs.labels}."
-            remedy = "Remove it, or set pairs.labels to labeller."
+            remedy = "Remove the section, or set pairs.labels to labeller."
             raise_problems([(".labeller", f"{problem} {remedy}")])
         return self
 
@@ -314,7 +314,9 @@ def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("methods", problem)
     for key in ("labeller", "selection"):
         if parts.get(key) is not None:
-            problem = "The section has no effect without methods. Remove it, or name a method."
+            problem = (
+                "The section has no effect without methods. Remove the section, or add a method."
+            )
             yield Problem(key, problem)
     if "exchanged" in parts.get("controls", ()):
         problem = "The control exchanged repeats the first method, but methods is empty."

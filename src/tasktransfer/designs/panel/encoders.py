@@ -15,7 +15,7 @@ def describe_cosines(config: PanelConfig) -> str:
     checkpoint = config.models[0].checkpoint
     name = checkpoint.rstrip("/").rpartition("/")[2]
     known = (text for start, text in TRAINED_ON.items() if name.lower().startswith(start))
-    data = next(known, "data that the study has no record of")
+    data = next(known, "data that the study does not record")
     if checkpoint == TINY:
         name = "the tiny encoder"
         data = "the tiny world's dialogues with masked language modelling"

@@ -231,9 +231,9 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
         "of each method)."
     )
     text = (
-        "95 % intervals are over contexts and seeds, or over contexts alone for one seed and for "
-        "untrained methods. The columns drawn_low and drawn_high of the CSV file have bootstrap "
-        "intervals that resample contexts and seeds together."
+        "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
+        "untrained methods. The columns drawn_low and drawn_high of the CSV file contain "
+        "bootstrap intervals from resampling contexts and seeds together."
     )
     cosines = describe_cosines(get_config(frames.study))
     return [*([unsure] if (frame["q"] > 0.05).any() else []), text, cosines]

@@ -69,7 +69,7 @@ def compute_table1(frames: Frames) -> pd.DataFrame:
 
 def describe_table1(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table I."""
-    counted = "Utterances and words are those of all dialogues, before the leak filter."
+    counted = "The numbers of utterances and words are for all dialogues, before the leak filter."
     there = frame["statistic"].isin(["utterances", "words"]).any()
     return [
         *([counted] if there else []),

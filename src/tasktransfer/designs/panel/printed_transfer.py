@@ -108,10 +108,12 @@ def _average_few_shot(few: pd.DataFrame, own: pd.DataFrame, frames: Frames) -> I
 
 def describe_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table V."""
-    spread = "In parentheses: standard deviation over samples." if frame["sd"].notna().any() else ""
+    spread = (
+        "Standard deviations over samples are in parentheses." if frame["sd"].notna().any() else ""
+    )
     before = (
-        "Before: the model of the first seed, and untrained controls. All items include the "
-        "training items, as in the paper."
+        "The values before transfer are for the model of the first seed and for untrained "
+        "controls. All items include the training items, as in the paper."
     )
     notes = [spread, before]
     return [*filter(None, notes), *list_published_notes(frame, frames.metadata, f"Table V {OF}")]

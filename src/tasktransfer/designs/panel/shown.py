@@ -53,7 +53,7 @@ else:
     printed_transfer = package.printed_transfer
 
 QUESTION = (
-    "Does a panel of experts, one per domain, rate responses more like people than one model of "
+    "Does a panel of experts, one per domain, agree better with human ratings than one model of "
     "all domains, one full model per domain, or the cosine similarity of a pretrained encoder?"
 )
 

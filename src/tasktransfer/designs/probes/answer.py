@@ -68,10 +68,10 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
             int((every["value"] > 0).sum()), len(every), "pairs of model and probe"
         )
         yield (
-            f"With one run per encoder, probe F1 is higher after training in {higher}"
-            f"{_count_constant(every, constant)}. No difference is tested, because one run does "
-            "not cover the variation between training runs. Train at least two seeds (for example "
-            "seeds: 3)."
+            "With one run per encoder, probe F1 is higher after training in "
+            f"{higher}{_count_constant(every, constant)}. Differences are not tested, because one "
+            "run does not cover the variation between training runs. Train at least two seeds "
+            "(for example seeds: 3)."
         )
         return
     if rows.empty:
@@ -136,8 +136,8 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         for value, row in zip(values, rows_of_means, strict=True)
     )
     control = (
-        f"Mean probe F1 of the {who} minus that of counts of the words that they read, the "
-        f"strongest control, is {' and '.join(differences)}."
+        f"The mean probe F1 of the {who} minus the mean F1 of probes on counts of the same words, "
+        f"the strongest control, is {' and '.join(differences)}."
     )
     if len(tested):
         higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), "pairs")
@@ -149,7 +149,7 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
         yield (
             f"{control} Single probes are above the counts in {higher}; with one run per encoder, "
-            "no difference is tested."
+            "differences are not tested."
         )
 
 
@@ -175,8 +175,8 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
         above = int(is_significantly_positive(tested, "above_words").sum())
         below = int(is_significantly_negative(tested, "above_words").sum())
         yield (
-            f"{text} Counts of the words that it reads, the strongest control, have "
-            f"{means['words'][0]:.1f}. Single probes are significantly above the counts in "
+            f"{text} Probes on counts of the words that the model reads, the strongest control, "
+            f"have {means['words'][0]:.1f}. Single probes are significantly above the counts in "
             f"{format_fraction(above, len(tested), 'pairs of layer and probe')} and below in "
             f"{below or 'none'} (q ≤ {MOST_Q})."
         )

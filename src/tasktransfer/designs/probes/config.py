@@ -77,7 +77,7 @@ class ArchitectureConfig(Section):
         if self.kind == "transformer":
             if self.embedding != self.units:
                 problem = f"The value is {self.embedding}, but units is {self.units}."
-                raise_problems([(".embedding", f"{problem} Give both the same value.")])
+                raise_problems([(".embedding", f"{problem} Give both keys the same value.")])
             if self.units % (2 * self.heads):
                 multiple = f"a multiple of {2 * self.heads}, twice the number of heads"
                 raise_problems([(".units", describe_wrong_value(self.units, multiple))])
@@ -128,10 +128,18 @@ class ProbedModel(ModelConfig):
     def _check_architecture(self) -> ProbedModel:
         if (self.architecture is None) == (self.checkpoint == BUILT):
             problem = "A model needs either an architecture or a checkpoint."
-            raise_problems([(".checkpoint", f"{problem} Give one of the two.")])
+            raise_problems([(".checkpoint", f"{problem} Set exactly one of the two keys.")])
         if self.architecture is not None and self.family != "encoder_decoder":
             problem = f"The family is {self.family!r}, but an architecture is an encoder_decoder."
-            raise_problems([(".family", f"{problem} Write encoder_decoder, or name a checkpoint.")])
+            raise_problems(
+                [
+                    (
+                        ".family",
+                        f"{problem} Set family to encoder_decoder, or replace the architecture by "
+                        "a checkpoint.",
+                    )
+                ]
+            )
         if self.architecture is not None and self.revision is not None:
             problem = f"The value is {self.revision!r}, but only models on the hub have revisions."
             raise_problems([(".revision", f"{problem} Remove the key.")])
@@ -154,7 +162,7 @@ class ProbedModel(ModelConfig):
             )
             raise_problems([(".layers", message)])
         if self.layers is not None and self.layers != ALL and depth is not None:
-            problem = f"but {self.checkpoint} has layers 0 to {depth}. Choose one of these."
+            problem = f"but {self.checkpoint} has layers 0 to {depth}. Choose one of these layers."
             places = [(n, layer) for n, layer in enumerate(self.layers) if layer > depth]
             raise_problems(
                 [(f".layers[{n}]", f"The value is {layer}, {problem}") for n, layer in places]
@@ -315,7 +323,7 @@ class ProbesConfig(CommonConfig):
             names = [probe.name for probe in EVERY if probe.corpus == corpus]
             if not {*names} & {*probes.tasks}:
                 remedy = f"Add one of {', '.join(names)}, or remove the corpus."
-                problem = f"probes.tasks names no probe of {corpus}. {remedy}"
+                problem = f"probes.tasks contains no probe of {corpus}. {remedy}"
                 yield Problem(f"corpora[{index}]", problem)
         for index, snapshot in enumerate(probes.snapshots if probes.snapshots != ALL else ()):
             if training and isinstance(snapshot, int) and snapshot > training.epochs:

@@ -58,7 +58,7 @@ def plot_difference_from_words(frames: Frames) -> Figure | None:
         if key or (shown["snapshot"] == UNTRAINED).any()
     ]
     return _draw_forest(
-        frames, list(lines), panels, shown, "Mean probe F1 minus that of counts of words", entries
+        frames, list(lines), panels, shown, "Mean probe F1 minus the F1 of word counts", entries
     )
 
 
@@ -92,7 +92,7 @@ def plot_training_effects(frames: Frames) -> Figure | None:
         models,
         panels,
         rows,
-        "Probe F1 of the trained encoder minus that of the untrained one",
+        "Probe F1 of the trained encoder minus the F1 of the untrained encoder",
         entries if len(entries) > 1 else [],
     )
 

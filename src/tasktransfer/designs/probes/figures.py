@@ -129,7 +129,8 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
     add_legend_below(
         figure,
         _build_legend_entries(looks),
-        "Across: layers. Bands: 95 % intervals over dialogues. Dotted: word counts, by model",
+        "The horizontal axis shows layers. Bands are 95 % intervals over dialogues. Dotted lines "
+        "are word counts, by model",
     )
     add_title(figure, "Probe F1 by layer", None, metadata)
     return figure

@@ -32,8 +32,8 @@ else:
     effects, figures, printed = package.effects, package.figures, package.printed
 
 QUESTION = (
-    "What do encoders of dialogue models know about the dialogue, before and after training, and "
-    "does BLEU reflect it?"
+    "What information about the dialogue do encoders of dialogue models represent before and "
+    "after training, and does BLEU reflect this information?"
 )
 PAPER = "Parthasarathi et al. 2021"
 VOCABULARIES = ("13,000 words", "16,000 words", "17,000 words")
@@ -340,7 +340,7 @@ FIGURES = (
         "Probe F1 minus the F1 of word counts",
         effects.plot_difference_from_words,
         ("above_words",),
-        nothing="compares no encoder with counts of words",
+        nothing="compares no encoder with word counts",
         section="answer",
         certain=False,
     ),

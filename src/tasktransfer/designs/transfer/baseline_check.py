@@ -151,6 +151,7 @@ def describe_skipped_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
             model = f" with {row['model']}" if has_models else ""
             yield (
                 f"No transfer to {row['dataset']}/{row['target']}{model} is trained "
-                f"(check_baselines): on the dev split, its baseline has {row['dev_score']:.1f} and "
-                f"{REFERENCES[row['reference']]} has {row['reference_dev_score']:.1f}."
+                "(check_baselines): on the dev split, the baseline of this task has "
+                f"{row['dev_score']:.1f} and {REFERENCES[row['reference']]} has "
+                f"{row['reference_dev_score']:.1f}."
             )

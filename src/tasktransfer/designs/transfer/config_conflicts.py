@@ -32,7 +32,9 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     requested = RequestedPairs(*(parts.get(key) for key in ("pairs", "sources", "targets")))
     if isinstance(requested.pairs, tuple) and (requested.sources or requested.targets):
         yield Problem(
-            "pairs", "The key cannot be combined with sources or targets. Remove one of them."
+            "pairs",
+            "The key cannot be combined with sources or targets. Use either pairs, or sources "
+            "and targets.",
         )
     problems: list[Problem] = []
     if datasets:
@@ -81,7 +83,7 @@ def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield problems of a study that trains no model, which must prompt one instead."""
     if not parts.get("prompted", True):
         message = (
-            "The study names no model to train or to prompt. Add a model, or add an endpoint to "
+            "The study lists no model to train or to prompt. Add a model, or add an endpoint to "
             "prompted."
         )
         if parts["models"]:
@@ -114,7 +116,7 @@ def _find_missing_pairs(
         if not dataset.pairs:
             yield Problem(
                 f"datasets.{dataset.name}",
-                "The dataset has no pair of a source and another task as its target. Name two or "
+                "The dataset has no pair of a source and another task as its target. List two or "
                 "more tasks, or set algorithms: [baseline].",
             )
 
@@ -138,8 +140,8 @@ def _find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -
     if "multi_source" in parts and parts["multi_source"].mode == "auto":
         yield Problem(
             "racing",
-            "Racing cannot be combined with multi_source.mode: auto, which chooses from all pairs. "
-            "Set mode to named or off, or remove racing.",
+            "Racing cannot be combined with multi_source.mode: auto, which selects from all "
+            "pairs. Set mode to named or off, or remove racing.",
         )
 
 
@@ -170,7 +172,7 @@ def _find_missing_baseline_seeds(
         yield Problem(
             "baseline_seeds",
             f"The list does not contain {', '.join(missing)} of seeds, but transfers start from "
-            "the baselines with their own seeds. Add it.",
+            "the baselines with their own seeds. Add the missing seeds.",
         )
 
 
@@ -187,7 +189,10 @@ def _find_budget_problems(
     if training.updates is not None:
         for key in ("epochs", "min_updates"):
             if key in training.keys_in_file:
-                message = "The key cannot be combined with updates, which replace it. Remove one."
+                message = (
+                    "The key cannot be combined with updates, which replace it. Remove one of the "
+                    "two keys."
+                )
                 yield Problem(f"training.{key}", message)
         return
     if training.recipe and not training.has_own_budget:
@@ -220,5 +225,5 @@ def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem
         yield Problem(
             "checkpoints.keep",
             f"The value is [{', '.join(checkpoints.keep)}], but pretrain_finetune starts from the "
-            "checkpoints of 'baseline'. Add it.",
+            "checkpoints of 'baseline'. Add 'baseline'.",
         )

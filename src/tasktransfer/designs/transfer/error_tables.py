@@ -86,11 +86,14 @@ def declare_labels(*, folded: bool) -> Table:
             blocks="method",
         ),
         keys=("dataset", "target", "model", "method", "label"),
-        caption="Baselines and references on the test split, 0-100, mean over seeds. Precision: "
-        "fraction of the predictions of a label that are right. Recall: fraction of its instances "
-        "that are found. Predicted: number of its predictions, mean over seeds. The 95 % intervals "
-        "are over dialogues and seeds. A value without an interval is the same for every left-out "
-        "dialogue, for example if no prediction is wrong.",
+        caption=(
+            "Scores of baselines and references on the test split (0-100), averaged over seeds. "
+            "Precision is the fraction of the predictions of a label that are correct. Recall is "
+            "the fraction of the label's instances that are found. Predicted is the number of "
+            "predictions of the label, averaged over seeds. The 95 % intervals are over dialogues "
+            "and seeds. A value has no interval if it is the same for every left-out dialogue, "
+            "for example if no prediction is wrong."
+        ),
         notes=partial(uncertainty.describe_omitted_rows, "labels"),
         nothing="has no prediction of a task with one label per input",
         folded=folded,
@@ -121,9 +124,11 @@ ERRORS_TABLE = Table(
         Column(Head("", "word"), _format_prediction),
     ),
     keys=("dataset", "target", "model", "method", "instance"),
-    caption="Test instances that most methods get wrong, by file and line. Each method's column "
-    "shows the label that it predicts most often over seeds. If all methods predict the same "
-    "label, check the gold label.",
+    caption=(
+        "Test instances that most methods get wrong, with file and line. Each method's column "
+        "shows the label that the method predicts most often over seeds. If all methods predict "
+        "the same label, check the gold label."
+    ),
     notes=uncertainty.describe_errors,
     nothing="has no error of a task with one label per input",
     certain=False,
@@ -148,12 +153,14 @@ CURVE_TABLE = Table(
         blocks="method",
     ),
     keys=("dataset", "target", "model", "method", "fraction"),
-    caption="Each sample contains the next smaller sample of its seed. Gain: difference from the "
-    "fraction above, paired by sample and test dialogue, with its 95 % interval. Forecast: score "
-    "with twice as many dialogues, from a power law through the last two doublings. Its interval "
-    "covers two other assumptions: the gain stays as it was, or it falls by as many points as "
-    "before.",
-    nothing="has no learning curve. `tasktransfer learning-curve` computes it",
+    caption=(
+        "Each sample contains the next smaller sample of its seed. The gain is the difference "
+        "from the fraction above, paired by sample and test dialogue, with a 95 % interval. The "
+        "forecast is the score with twice as many dialogues, from a power law through the last "
+        "two doublings. The interval of the forecast covers two other assumptions: the gain stays "
+        "the same, or it falls by as many points as before."
+    ),
+    nothing="has no learning curve (run `tasktransfer learning-curve`)",
     certain=False,
     runs=_is_on_curve,
 )

@@ -59,11 +59,13 @@ OWN = {
     ),
     "table3": (
         "Several sources together",
-        "Gain of transfer from several sources at once over the mean of the same sources alone.",
+        "Gain of transfer from several sources at once over the mean of the same sources used one "
+        "at a time.",
     ),
     "table6": (
         "Several sources together and alone",
-        "Deltas of the runs on several sources at once, and the mean of each source alone.",
+        "Deltas of the runs on several sources at once, and the mean delta of the same sources "
+        "used one at a time.",
     ),
 }
 """Table → title and caption in a study without a dataset of the paper."""

@@ -88,12 +88,13 @@ TABLES = (
         "summary",
         "Comparison of the algorithms",
         "Statistics over all single-source cells of a dataset. A cell is a source, target, model "
-        "and algorithm with the runs of all its seeds. Δ is the score minus that of the baseline "
-        "with the same model, target and seed, in points. IQM: interquartile mean of the deltas. "
-        "Above 0: fraction of the deltas. Rank: mean rank among the algorithms of the model, 1 is "
-        "best. Pairing: correlation over seeds between a run and the baseline of its seed. "
-        "Intervals are 95 %, over seeds on the same test dialogues unless the column says "
-        "otherwise. A dash marks a number that cannot be computed, for example from one seed.",
+        "and algorithm with the runs of all its seeds. Δ is the score minus the baseline's score "
+        "with the same model, target and seed, in points. IQM is the interquartile mean of the "
+        "deltas. Above 0 is the fraction of deltas above 0. Rank is the mean rank among the "
+        "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between "
+        "a run and the baseline of its seed. Intervals are 95 % intervals over seeds on the same "
+        "test dialogues unless the column says otherwise. A dash marks a number that cannot be "
+        "computed, for example from one seed.",
         partial(uncertainty.select_frame, "summary"),
         (
             *_GROUP,
@@ -134,10 +135,11 @@ TABLES = (
         "agreement_overall",
         "Agreement of models and of algorithms",
         "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
-        "means that the same pairs of tasks transfer well, 0 that the matrices are unrelated. "
-        "Disjoint seeds: the correlation between disjoint halves of the seeds, which share no "
-        "noise. Attainable: the expected value of that correlation if both had the same trends, "
-        "given the noise of the seeds. Agreeing: number of comparisons above 0 with p ≤ 0.05.",
+        "means that the same pairs of tasks transfer well, and 0 means that the matrices are "
+        "unrelated. Disjoint seeds is the correlation between disjoint halves of the seeds, which "
+        "share no noise. Attainable is the expected value of that correlation if both matrices "
+        "had the same trends, given the noise of the seeds. Agreeing is the number of comparisons "
+        "above 0 with p ≤ 0.05.",
         uncertainty.list_overall_agreement,
         (
             make_text_column("dataset", "Dataset"),
@@ -155,8 +157,8 @@ TABLES = (
     _declare_table(
         "agreement",
         "Agreement by pair of models or algorithms",
-        "Spearman's rank correlation of their transfer matrices, with a 95 % interval (bootstrap "
-        "over tasks) and p of no agreement (task labels permuted).",
+        "Spearman's rank correlation of two transfer matrices, with a 95 % interval (bootstrap "
+        "over tasks) and the p-value of no agreement (task labels permuted).",
         partial(uncertainty.select_frame, "agreement"),
         (
             make_text_column("dataset", "Dataset"),
@@ -179,8 +181,8 @@ TABLES = (
     _declare_table(
         "asymmetry",
         "Asymmetric pairs of tasks",
-        "Pairs of tasks whose two directions differ most, in points. q is p adjusted for all pairs "
-        "of the dataset.",
+        "Pairs of tasks with the largest differences between their two directions, in points. q "
+        "is p adjusted for all pairs of the dataset.",
         uncertainty.list_asymmetric_pairs,
         (
             *_GROUP,
@@ -201,8 +203,8 @@ TABLES = (
         "overlap_effect",
         "Does shared data explain transfer?",
         "Spearman's rank correlation, over pairs of tasks, of the amount of shared data and the "
-        "delta, with a 95 % interval (bootstrap over tasks) and p of no relation (task labels "
-        "permuted).",
+        "delta, with a 95 % interval (bootstrap over tasks) and the p-value of no relation (task "
+        "labels permuted).",
         partial(uncertainty.select_frame, "overlap_effect"),
         (
             *_GROUP,
@@ -239,11 +241,11 @@ TABLES = (
         "references",
         "Baselines and simple references",
         "Scores on the same test instances, 0-100. A reference trains no language model. Δ is the "
-        "baseline's mean score over seeds minus the reference's, in points, with its 95 % interval "
-        "over dialogues and seeds; q is adjusted over all rows of a dataset. Learned: the mean is "
-        "above every reference. Not better: it is at most that of the best reference. Collapsed: "
-        "at least half of the runs give one answer to 99 % of the test split. The references are "
-        "not tuned.",
+        "baseline's mean score over seeds minus the reference's score, in points, with its 95 % "
+        "interval over dialogues and seeds; q is adjusted over all rows of a dataset. Learned "
+        "means that the mean is above every reference. Not better means that the mean is at most "
+        "the best reference's score. Collapsed means that at least half of the runs give one "
+        "answer to 99 % of the test split. The references are not tuned.",
         uncertainty.list_references,
         (
             make_text_column("dataset", "Dataset"),
@@ -374,7 +376,7 @@ TABLES = (
         "collapsed",
         "Collapsed runs",
         "Runs that give the same answer to at least 99 % of the test set. Every number on this "
-        "page includes them.",
+        "page includes these runs.",
         uncertainty.list_collapsed_runs,
         (
             *_GROUP,

@@ -22,7 +22,7 @@ Corner = tuple[float, float]
 MISSING_LABEL = "missing"
 NOT_PLANNED_LABEL = "not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
-ONE_TRAINING_LABEL = "one training only, other seeds unknown"
+ONE_TRAINING_LABEL = "only one training run, other seeds unknown"
 FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
 HATCHED_LIGHTLY: dict[str, Any] = {
     "facecolor": "none",

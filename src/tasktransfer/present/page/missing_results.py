@@ -22,10 +22,14 @@ STATES = {
     "failed": "The job ended with an error; the table shows its last line.",
     "damaged": "The record exists but cannot be used.",
     "interrupted": "The job was stopped before it finished.",
-    "baseline missing": "The run has a result, but the baseline that it is compared with does not.",
+    "baseline missing": (
+        "The run has a result, but the baseline with which it is compared has none."
+    ),
     "running": "The job was running when the tables were collected.",
-    "waiting": "The job has not started. Run the workflow again to train these runs; a study of "
-    "merged records is complete without them, and its numbers are from the others.",
+    "waiting": (
+        "The job has not started. Run the workflow again to train these runs. A study of merged "
+        "records is complete without these runs, and its numbers are computed from the other runs."
+    ),
 }
 """State of a missing run → its meaning; states that need attention come first."""
 

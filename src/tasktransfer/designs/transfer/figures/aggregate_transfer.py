@@ -40,8 +40,8 @@ _CELL = 0.52
 _GAP = 0.25
 """Gap between the matrix and its margins, cells."""
 _NOTE = (
-    "Below each mean: the number of combinations of model and algorithm in which the target "
-    "improved. Margins: mean of the row or column."
+    "Below each mean is the number of combinations of model and algorithm with an improved "
+    "target. The margins show the mean of the row or column."
 )
 
 

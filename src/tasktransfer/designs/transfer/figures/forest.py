@@ -66,11 +66,11 @@ def _plot_averages(frames: Frames) -> Figure | None:
     notes = [FILLED if summary["joint_q"].notna().any() else UNTESTED]
     if summary["joint_low"].isna().any():
         notes.append(
-            "A mark without a line has no interval. Some intervals are over seeds alone, without "
+            "A mark without a line has no interval. Some intervals are over seeds only, without "
             "the variation between dialogues."
         )
     if len(controls):
-        notes.append("Grey: the effect over a control instead of the baseline.")
+        notes.append("Grey marks: effects over a control instead of the baseline.")
     title = "Mean change in score due to transfer, all pairs of tasks"
     return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 
@@ -116,7 +116,7 @@ def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
     notes = [FILLED if cells["q"].notna().any() else UNTESTED]
     if len(best) > MOST_SOURCES:
         notes.append(f"The best {MOST_SOURCES} of {len(best)} lines.")
-    title = "Change of the score by training on a source first"
+    title = "Change of the score from training on a source first"
     return _draw_panels(frames, title, names, panels, looks, int(cells["n_seeds"].max()), notes)
 
 

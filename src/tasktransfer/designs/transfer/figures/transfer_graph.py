@@ -219,4 +219,6 @@ def _build_legend_entries(
 
 def _format_note(threshold: float) -> str:
     shown = f"Arrows show effects of at least {threshold:g} points."
-    return f"{shown if threshold else 'Arrows show all pairs.'} Dashed arrows: negative transfer."
+    return (
+        f"{shown if threshold else 'Arrows show all pairs.'} Dashed arrows show negative transfer."
+    )

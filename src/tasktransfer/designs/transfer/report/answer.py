@@ -169,9 +169,9 @@ def _describe_averages(
         )
     elif rows.empty:
         yield (
-            "For scores averaged over all pairs, no interval over seeds and dialogues together can "
-            "be computed, because this needs every pair to have the same two or more seeds. The "
-            "table of algorithms below has means with intervals over seeds alone."
+            "For scores averaged over all pairs, no interval over seeds and dialogues together "
+            "can be computed, because this requires the same two or more seeds for every pair. "
+            "The table of algorithms below has means with intervals over seeds only."
         )
     else:
         yield (

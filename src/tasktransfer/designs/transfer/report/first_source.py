@@ -29,8 +29,8 @@ MOST = 1000
 """Largest number of seeds, or factor of test dialogues, that is recommended. A difference that
 needs more is called too small."""
 ONE_RUN = (
-    "With one run each, the variation between runs is unknown, so no gain is tested. Train two or "
-    "more seeds (seeds: 3)."
+    "With one run each, the variation between runs is unknown, so gains are not tested. Train two "
+    "or more seeds (seeds: 3)."
 )
 
 

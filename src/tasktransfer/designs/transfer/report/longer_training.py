@@ -44,6 +44,6 @@ def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> I
     if (gains["joint_q"] <= MOST_Q).any():
         yield (
             f"{label} trains on its target about twice as long as the baseline, and this study has "
-            "no baseline trained for as long (controls: [longer_baseline]). Its mean gain may come "
-            "from longer training alone."
+            "no baseline that is trained equally long (controls: [longer_baseline]). The mean "
+            "gain may therefore come from longer training only."
         )

@@ -35,7 +35,7 @@ def describe_scores(frames: Frames) -> Iterator[str]:
     prompted = [*_list_prompted_scores(frames["prompted"])] if "prompted" in frames else []
     if prompted:
         yield f"Mean scores of the prompted models (0-100): {join_names(prompted, MOST)}."
-    yield "The study has no transfer, so it does not say which task to train on first."
+    yield "The study has no transfer, so it does not show which task to train on first."
 
 
 def _list_baseline_scores(runs: pd.DataFrame) -> Iterator[str]:

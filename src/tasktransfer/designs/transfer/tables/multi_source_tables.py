@@ -169,16 +169,18 @@ def describe_table6(
 
 
 _CHOICES = {
-    "test": "Targets and sources were chosen by the same test scores, as in the paper, so these "
-    "numbers are biased upwards.",
-    "dev": "Targets and sources were chosen by dev scores.",
+    "test": (
+        "Targets and sources were selected by the test scores that also evaluate them, as in the "
+        "paper, so these numbers are biased upwards."
+    ),
+    "dev": "Targets and sources were selected by dev scores.",
     "config": "Targets and sources are set in the config.",
 }
 
 
 def _describe_source_choice(metadata: Metadata) -> str:
     chooser = metadata.facts.get(SOURCES_CHOSEN_BY, "")
-    selector = f"Targets were chosen by dev scores, their sources by the selector {chooser}."
+    selector = f"Targets were selected by dev scores, and their sources by the selector {chooser}."
     return _CHOICES.get(chooser, selector if chooser else "")
 
 
@@ -186,12 +188,14 @@ def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -
     remarks = []
     if not frame["complete"].all():
         remarks.append(
-            f"{INCOMPLETE}: computed from fewer seeds or single sources than planned "
+            f"{INCOMPLETE} Computed from fewer seeds or single sources than planned "
             "(present/expected)."
         )
     agreement = _compare_sources(frame)
     if has_published_values(frame):
-        remarks.append(f"Published: the paper's {which}, for rows with the paper's sources.")
+        remarks.append(
+            f"Published values are from the paper's {which}, for rows with the paper's sources."
+        )
         if (agreement == "as far as legible").any():
             remarks.append(
                 f"{OTHERWISE} after a number: not all of the paper's sources are legible, but "
@@ -204,7 +208,10 @@ def _list_remarks(frame: pd.DataFrame, comparable: Correspondence, which: str) -
                 f"{OTHERWISE} alone: {rows} with other sources than the paper, not compared."
             )
     elif comparable.models and (agreement == "other").all():
-        return [*remarks, "Not compared with the paper: no row has its sources."]
+        return [
+            *remarks,
+            ("No row is compared with the paper, because no row has the paper's sources."),
+        ]
     reasons = list_difference_notes(frame, comparable)
     return [*remarks, explain_no_comparison(frame, comparable), *reasons]
 

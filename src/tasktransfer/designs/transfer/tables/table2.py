@@ -148,11 +148,12 @@ def describe_table(
 ) -> list[str]:
     """Return notes on definitions, incomplete rows and comparability."""
     return [
-        "Average: mean over all ordered (source, target) pairs. Top-1 and bottom-1: mean over "
-        "targets of the best source (at least the baseline) and of the worst source, chosen after "
-        "averaging over seeds. Δ is the difference from the baseline of the same model, target and "
-        f"seed. σ: sample standard deviation over seeds (up to {max(frame['n_seeds'], default=0)}) "
-        "of the average within one seed. Runs: finished/planned, one per source, target and seed.",
+        "Average is the mean over all ordered (source, target) pairs. Top-1 and bottom-1 are "
+        "means over targets of the best source (at least the baseline) and of the worst source, "
+        "selected after averaging over seeds. Δ is the difference from the baseline of the same "
+        "model, target and seed. σ is the sample standard deviation over seeds (up to "
+        f"{max(frame['n_seeds'], default=0)}) of the average within one seed. Runs are given as "
+        "finished/planned, one per source, target and seed.",
         "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
         "score is the mean over tasks, prompt wordings and few-shot seeds, with [95 % interval "
@@ -162,7 +163,8 @@ def describe_table(
         f"{NOTED:.0f} %). Runs: one per task and seed."
         if "seen" in frame
         else "",
-        "Published: the paper's Table 2, which does not define its σ and has no bottom-1."
+        "Published values are from the paper's Table 2, which does not define its σ and has no "
+        "bottom-1."
         if has_published_values(frame)
         else explain_no_comparison(frame, comparable),
         *list_difference_notes(frame, comparable),

@@ -128,7 +128,10 @@ def list_errors(frames: Frames) -> pd.DataFrame | None:
 def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     """Return a note on instances that are not printed, and on the command that shows texts."""
     shown, total = (len(rows[_INSTANCE].drop_duplicates()) for rows in (frame, frames["errors"]))
-    part = f"The table has {shown} of {total:,} instances; tables/errors.parquet has all. "
+    part = (
+        f"The table shows {shown} of {total:,} instances; tables/errors.parquet contains all "
+        "instances. "
+    )
     command = "`tasktransfer errors --texts` shows the texts of wrong predictions."
     return (f"{part if shown < total else ''}{command}",)
 
@@ -189,7 +192,12 @@ def describe_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Seq
         rows = rows.drop_duplicates(_PLACE)
     if len(frame) == len(rows):
         return ()
-    return (f"The table has {len(frame)} of {len(rows):,} rows; tables/{name}.parquet has all.",)
+    return (
+        (
+            f"The table shows {len(frame)} of {len(rows):,} rows; tables/{name}.parquet contains "
+            "all rows."
+        ),
+    )
 
 
 # --- source runs ----------------------------------------------------------------------------------
