@@ -42,12 +42,12 @@ AdapterConfig: Any = define_section(
     {
         "rank": CoreKey("rank of the low-rank update", (Field(ge=1, le=4096),)),
         "alpha": CoreKey(
-            "the update of the weights is multiplied by alpha / rank",
+            "scale of the low-rank update, which is multiplied by alpha / rank",
             (Field(gt=0, le=100_000), NUMBER),
         ),
         "target_modules": CoreKey(
-            "layers that get an adapter, by the ends of their names; all-linear: all linear "
-            "layers except the output layer",
+            "ends of the names of layers with an adapter; all-linear for all linear layers "
+            "except the output layer",
             kind=Literal["all-linear"] | Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT],
             default=ALL_LINEAR,
         ),
@@ -55,12 +55,12 @@ AdapterConfig: Any = define_section(
             "dropout rate that is applied to the adapter's input", (Field(ge=0, le=0.9), NUMBER)
         ),
         "start": CoreKey(
-            "what a run does with the adapter of the source run it starts from: train it further"
-            " (continue), merge it into the weights and train a new one (merge), or train a new "
-            "one in addition to it (stack)"
+            "treatment of the source run's adapter: continue to train this adapter further, merge "
+            "to merge it into the weights and train a new adapter, or stack to train an "
+            "additional adapter"
         ),
         "learning_rate": CoreKey(
-            "learning rate of adapter and task heads; null for ten times training.learning_rate",
+            "learning rate of adapter and task heads; null to use ten times training.learning_rate",
             (Field(gt=0, le=1), NUMBER),
         ),
     },

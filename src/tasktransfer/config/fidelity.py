@@ -25,32 +25,32 @@ class _FidelityBase(Section):
 DESCRIPTIONS = {
     "scoring": "treatment of invalid labels, unanswerable texts and several gold answers in the "
     "metrics",
-    "multi_label": "encoders predict the labels whose sigmoid exceeds 0.5, or whose softmax "
-    "exceeds 0.1",
+    "multi_label": "labels that encoders predict: labels with a sigmoid above 0.5, or with a "
+    "softmax above 0.1",
     "backbone_dropout": "dropout inside the pretrained model; dropout before an encoder's head is "
     "always on",
     "head_start": "initialisation of encoders' new heads: N(0, 0.02) with fixed biases, or "
     "Xavier-uniform with torch's default biases",
-    "batches_per_update": "number of batches, sampled one by one, per update; batch_size is "
-    "divided by it",
+    "batches_per_update": "number of separately sampled batches per update; batch_size is "
+    "divided by this number",
     "leftover_batches": "use of batches at the end of an epoch that are too few for an update",
-    "weighting_when_finetuning": "apply task_weighting also in fine-tuning after multitask "
-    "training",
-    "selection_metrics": "the best round has the highest mean of Table 1's metrics, or of all "
-    "metrics of the release",
+    "weighting_when_finetuning": "true to apply task_weighting also in fine-tuning after "
+    "multitask training",
+    "selection_metrics": "metrics whose mean selects the best round: the metrics in Table 1, or "
+    "all metrics of the release",
     "several_answers": "gold answer to train on if there are several: the first, or one sampled "
     "per round",
-    "lost_spans": "loss for encoders' answer spans that truncation removed: none, or that of the "
-    "first token",
+    "lost_spans": "loss for encoders' answer spans that truncation removed: none, or the loss of "
+    "the first token",
     "span_choice": "answer span of encoders: the best pair in the context, or the best start and "
     "the best end among all tokens, including padding",
-    "inputs": "joining and truncation of context and query: ours, or that of the toolkit",
-    "answers": "generated labels: words, compared without case; tlidb: personality as 0 and 1, "
-    "labels compared exactly, relations matched as substrings",
+    "inputs": "joining and truncation of context and query: our method, or the method of TLiDB",
+    "answers": "generated labels: words that are compared without case; with tlidb, personality "
+    "as 0 and 1, labels compared exactly, relations matched as substrings",
     "repetition_penalty": "divisor for the scores of tokens that were generated or, by decoders, "
     "read in the prompt",
-    "generation_length": "maximum number of generated tokens: that of the longest label, or the "
-    "toolkit's limits",
+    "generation_length": "maximum number of generated tokens: the length of the longest label, or "
+    "the limits of TLiDB",
     "exp3_steps": "step count t of algorithm exp3, whose exploration decreases with t: the number "
     "of steps (FLAD's paper), or ten times that number plus one (FLAD's released code)",
 }
@@ -62,7 +62,7 @@ _PATH = "training.fidelity"
 def _define_switch(field: str, kind: Any) -> CoreKey:
     """Return a switch as a key of the config. Null takes the setting's value."""
     markers = (Field(gt=0, le=100), NUMBER) if kind is float else ()
-    text = f"{DESCRIPTIONS[field]}; null for the setting's value"
+    text = f"{DESCRIPTIONS[field]}; null to use the setting's value"
     return CoreKey(text, markers, kind=kind | None, default=None)
 
 

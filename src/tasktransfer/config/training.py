@@ -60,18 +60,18 @@ _Keys: Any = define_section(
         "batch_size": CoreKey("number of instances per update", kind=BatchSize),
         "max_grad_norm": CoreKey("maximum gradient norm for clipping", (Field(gt=0), NUMBER)),
         "precision": CoreKey(
-            "number format of computations; auto: bfloat16 if the GPU or CPU has units for it "
-            "and is faster with it, otherwise float32"
+            "number format of computations; auto to use bfloat16 if the GPU or CPU supports "
+            "bfloat16 and is faster with it, and otherwise float32"
         ),
         "task_weighting": CoreKey(
-            "weighting of the tasks' losses in multitask training; auto: as the setting in "
-            "fidelity says, inverse_sqrt by default",
+            "weighting of the tasks' losses in multitask training; auto to follow the setting in "
+            "fidelity (inverse_sqrt by default)",
             kind=Literal["auto", "none", "inverse_sqrt"],
             default="auto",
         ),
         "loss_on": CoreKey(
-            "for decoders: tokens whose loss is trained, only the answer, or prompt and answer; "
-            "auto: as the setting in fidelity says, answer by default",
+            "for decoders: tokens that contribute to the loss, either only the answer, or prompt "
+            "and answer (sequence); auto to follow the setting in fidelity (answer by default)",
             kind=Literal["auto", "answer", "sequence"],
             default="auto",
         ),
@@ -82,27 +82,27 @@ _Keys: Any = define_section(
             default="default",
         ),
         "dropout": CoreKey(
-            "value that every dropout rate of the model is set to; null to keep the "
-            "checkpoint's values",
+            "value of every dropout rate of the model; null to keep the checkpoint's values",
             (Field(ge=0, le=0.9), NUMBER),
         ),
         "limit_train": CoreKey(
-            "maximum number of training instances per task; null for all", _SIZE
+            "maximum number of training instances per task; null to use all", _SIZE
         ),
-        "limit_dev": CoreKey("maximum number of dev instances per task; null for all", _SIZE),
-        "limit_test": CoreKey("maximum number of test instances per task; null for all", _SIZE),
+        "limit_dev": CoreKey("maximum number of dev instances per task; null to use all", _SIZE),
+        "limit_test": CoreKey("maximum number of test instances per task; null to use all", _SIZE),
         "deterministic": CoreKey(
-            "use deterministic GPU kernels, which are slower, so that equal seeds give equal "
-            "numbers; otherwise numbers agree only up to rounding. A CPU is always deterministic"
+            "true to use deterministic GPU kernels, which are slower, so that the same seed gives "
+            "identical numbers; false to allow differences from rounding. Computations on a CPU "
+            "are always deterministic"
         ),
         "optimiser_bits": CoreKey(
-            "number of bits of Adam's moments; 8 needs the package bitsandbytes (pip install "
+            "number of bits of Adam's moments; 8 requires the package bitsandbytes (pip install "
             "'tasktransfer[eight-bit]') and saves 6 bytes per trained parameter"
         ),
         "gradient_checkpointing": CoreKey(
-            "recompute each layer in the backward pass instead of storing its activations: it "
-            "needs less memory and a third more time, and numbers are equal up to rounding. "
-            "Needs fidelity.backbone_dropout"
+            "true to recompute each layer in the backward pass instead of storing its "
+            "activations: this needs less memory and a third more time, and gives the same "
+            "numbers up to rounding. Requires fidelity.backbone_dropout"
         ),
     },
 )
