@@ -221,10 +221,10 @@ def _require_finite_features(inputs: ProbeInputs, task: str, instances: Sequence
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         instance = instances[row]
         raise DataError(
-            f"{inputs.folder}: For {task}, the representation of instance {instance.id}, "
-            f"dialogue {instance.dialogue_id}, contains "
-            f"{features[row][~np.isfinite(features[row])][0]}. Train the stage again with a "
-            "lower training.learning_rate, or leave this snapshot out."
+            f"{inputs.folder}: For {task}, the representation of instance {instance.id} (dialogue "
+            f"{instance.dialogue_id}) contains the value "
+            f"{features[row][~np.isfinite(features[row])][0]}. Train the stage again with a lower "
+            "training.learning_rate, or leave this snapshot out."
         )
     return features
 

@@ -130,9 +130,9 @@ def note_unreadable(given: PromptedPredictions, node: Evaluation, study: Study) 
     if fraction > MAX_UNREADABLE_FRACTION:
         raise EndpointError(
             f"{node.label}: {message}. A score would not measure the model. Change the prompt "
-            "(chat, thinking_tokens, other wordings, more shots), use another model, or "
-            f"remove the task. Answers are cached in {_locate_answers(study, node)}. Remove "
-            "this folder to request them again."
+            "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
+            f"the task. Answers are cached in {_locate_answers(study, node)}. Remove this folder "
+            "to request the answers again."
         )
     return [message]
 

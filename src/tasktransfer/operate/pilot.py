@@ -226,8 +226,8 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
     number = read_job_number(done.stdout)
     if number is None:
         raise ConfigError(
-            f"{path}: sbatch printed {done.stdout.strip()!r}, which does not name one job, so "
-            "no later job can wait for it. Look for the job with squeue, cancel it with "
+            f"{path}: sbatch printed {done.stdout.strip()!r}, from which no job number can be "
+            "read, so later jobs cannot wait for this job. Look for the job with squeue, cancel it with "
             "scancel, and call sbatch itself instead of a wrapper, or submit the scripts by "
             f"hand. Jobs submitted before: {submitted}."
         )

@@ -65,7 +65,7 @@ class PlannedStudy:
         known = ", ".join(choice.name for choice in self.plan.choices) or "none"
         raise ConfigError(
             f"{self.config_file}: The study has no choice {name!r}. Use one of {known}; further "
-            "choices may follow once these choices are made."
+            "choices may follow once these are made."
         )
 
     def get_choice_path(self, choice: Choice) -> str:

@@ -33,7 +33,7 @@ EMORY_EMOTION_RECOGNITION = Task(
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
     toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
-    description="Which of the seven emotions of EmoryNLP the target utterance expresses.",
+    description="Predict which of the seven emotions of EmoryNLP the target utterance expresses.",
     citation=(
         "Zahiri and Choi 2018, Emotion Detection on TV Show Transcripts with Sequence-based "
         "Convolutional Neural Networks, AAAI Workshop on Affective Content Analysis"
@@ -66,7 +66,8 @@ READING_COMPREHENSION = Task(
         after_prompt=" ",
     ),
     description=(
-        "Which entity of the scene is replaced by the mask in a sentence of the plot summary."
+        "Predict which entity of the scene is replaced by the mask in a sentence of the plot "
+        "summary."
     ),
     citation=(
         "Ma et al. 2018, Challenging Reading Comprehension on Daily Conversation: Passage "
@@ -95,7 +96,10 @@ CHARACTER_IDENTIFICATION = Task(
         answer_tokens=5,
         turns_reversed=True,
     ),
-    description=("Which main character, or another person, a mention in the utterance refers to."),
+    description=(
+        "Predict which main character, or whether another person, is meant by a mention in the "
+        "utterance."
+    ),
     citation=(
         "Zhou and Choi 2018, They Exist! Introducing Plural Mentions to Coreference Resolution "
         "and Entity Linking, COLING"
@@ -126,7 +130,7 @@ QUESTION_ANSWERING = Task(
         answer_tokens=64,
         lists_answers=True,
     ),
-    description="The span of the dialogue, or the speaker, that answers a question.",
+    description="Extract the span of the dialogue, or the speaker, that answers a question.",
     citation=(
         "Yang and Choi 2019, FriendsQA: Open-Domain Question Answering on TV Show Transcripts, "
         "SIGDIAL"
@@ -154,7 +158,7 @@ PERSONALITY_DETECTION = Task(
     toolkit=ToolkitForms(
         most_words=_MOST_WORDS, encoder="{speaker} {sep} {context}", answer_tokens=1
     ),
-    description="Whether a speaker shows each of five personality traits.",
+    description="Predict whether a speaker shows each of five personality traits.",
     citation=(
         "Jiang et al. 2020, Automatic Text-based Personality Recognition on Monologues and "
         "Multiparty Dialogues Using Attentive Networks and Contextual Embeddings, AAAI"
@@ -237,7 +241,7 @@ RELATION_EXTRACTION = Task(
         answer_tokens=15,
         fallback="per:positive_impression",
     ),
-    description="Which one or several of 37 relations hold between two entities.",
+    description="Predict which of 37 relations hold between two entities (one or several).",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
     wordings=wordings.RELATIONS,
@@ -254,7 +258,7 @@ MELD_EMOTION_RECOGNITION = Task(
     query="",
     prompt=Prompt("emotion:", max_answer_tokens=10),
     toolkit=ToolkitForms(most_words=_MOST_WORDS, encoder="{context}", answer_tokens=5),
-    description="Which of the seven emotions of MELD the target utterance expresses.",
+    description="Predict which of the seven emotions of MELD the target utterance expresses.",
     citation=(
         "Poria et al. 2019, MELD: A Multimodal Multi-Party Dataset for Emotion Recognition in "
         "Conversations, ACL"

@@ -47,7 +47,7 @@ class PerturbationInput:
             if drawn.dialogue_id != self.dialogue:
                 return drawn
         raise DataError(
-            f"{self.dialogue}: This is the only dialogue of its corpus, but unfitting "
+            f"{self.dialogue}: This dialogue is the only one in its corpus, but unfitting "
             "responses are sampled from other dialogues. Add dialogues."
         )
 

@@ -236,7 +236,8 @@ class TransferConfig(CommonConfig):
     prompted: Prompted = Field(
         default=(),
         description=(
-            "language models that are prompted without training, to compare them with the baselines"
+            "challenge to reject settings that the FETA challenge forbids; free to accept such "
+            "settings, but then the records cannot be submitted"
         ),
     )
     rules: Rules = Field(

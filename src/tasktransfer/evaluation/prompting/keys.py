@@ -65,7 +65,7 @@ def read_key(variable: str | None) -> Key | None:
     if invalid is not None:
         raise ConfigError(
             f"{variable}: The value of the environment variable is not a key, because character "
-            f"{invalid + 1} of {len(value)} is a line end, a control character or not ASCII. "
-            "Set the variable to the key alone."
+            f"{invalid + 1} of {len(value)} is a line end, a control character or not ASCII. Set "
+            "the variable to the key without other characters."
         )
     return Key(value)
