@@ -143,7 +143,7 @@ def test_output_without_one_job_number_is_refused(
     )
     assert pilot("--submit") == 2
     said = capsys.readouterr().err
-    assert "does not name one job" in said and "Jobs submitted before: nothing" in said
+    assert "no job number can be read" in said and "Jobs submitted before: nothing" in said
     assert len((checkout / "calls.txt").read_text().splitlines()) == 1
 
 

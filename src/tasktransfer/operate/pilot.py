@@ -227,9 +227,9 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
     if number is None:
         raise ConfigError(
             f"{path}: sbatch printed {done.stdout.strip()!r}, from which no job number can be "
-            "read, so later jobs cannot wait for this job. Look for the job with squeue, cancel it with "
-            "scancel, and call sbatch itself instead of a wrapper, or submit the scripts by "
-            f"hand. Jobs submitted before: {submitted}."
+            "read, so later jobs cannot wait for this job. Look for the job with squeue, cancel "
+            "it with scancel, and call sbatch itself instead of a wrapper, or submit the scripts "
+            f"by hand. Jobs submitted before: {submitted}."
         )
     return number
 
