@@ -26,7 +26,7 @@ TRANSFER_SWITCHES = tuple(
 
 They concern spans, sets of labels, generated labels, the toolkit's prompts, and bandits.
 """
-ONLY_IN_TRANSFER = "Remove it, because it has an effect in transfer studies only"
+ONLY_IN_TRANSFER = "Remove the key, because it has an effect in transfer studies only"
 
 ROUND_KEYS = ("round_updates", "patience")
 """Keys of some designs: the length of a round, and early stopping."""

@@ -75,7 +75,7 @@ def _find_task_hint(dataset: str | None, name: str) -> str | None:
     """Return the remedy for a short name or a task of another dataset, None for other names."""
     for home in DATASETS:
         if dataset not in (None, home) and name in get_tasks(home):
-            return f"It is a task of {home}. Name it under datasets.{home}."
+            return f"It is a task of {home}. List the task under datasets.{home}."
     for searched in DATASETS if dataset is None else (dataset,):
         for task in get_tasks(searched).values():
             if task.short.casefold() == name.casefold():

@@ -204,7 +204,7 @@ def _describe_extra_task(folder: str, golds: Golds) -> str:
     remedy = (
         f"Did you mean {by_case[near[0]]}?"
         if near
-        else f"Name it after one of {', '.join(golds.tasks)}."
+        else f"Rename the folder to one of {', '.join(golds.tasks)}."
     )
     return f"The folder is not named after a task of {golds.dataset}. {remedy}"
 

@@ -109,11 +109,12 @@ class EmpatheticTraining(TrainingConfig):
 
     without_effect: ClassVar[Mapping[str, str]] = {
         "limit_test": "Set evaluation.limit, evaluation.limit_generated or evaluation.limit_pool",
-        "task_weighting": "Remove it, because no training mixes batches of several tasks",
-        "loss_on": "Remove it, because no decoder is trained",
-        "fidelity.weighting_when_finetuning": "Remove it, because no fine-tuning follows a "
+        "task_weighting": "Remove the key, because no training mixes batches of several tasks",
+        "loss_on": "Remove the key, because no decoder is trained",
+        "fidelity.weighting_when_finetuning": "Remove the key, because no fine-tuning follows a "
         "training on several tasks",
-        "fidelity.repetition_penalty": "Remove it, because evaluation.decoding sets the decoding",
+        "fidelity.repetition_penalty": "Remove the key, because evaluation.decoding sets the "
+        "decoding",
         **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
 

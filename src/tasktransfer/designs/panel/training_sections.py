@@ -27,9 +27,9 @@ class PanelTraining(TrainingConfig):
     """Default hyperparameters of every training (section VI-C); sections may override them."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "loss_on": "Remove it, because no decoder is trained",
-        "fidelity.repetition_penalty": "Remove it, because nothing is generated",
-        "fidelity.selection_metrics": "Remove it, because accuracy or Spearman's correlation "
+        "loss_on": "Remove the key, because no decoder is trained",
+        "fidelity.repetition_penalty": "Remove the key, because nothing is generated",
+        "fidelity.selection_metrics": "Remove the key, because accuracy or Spearman's correlation "
         "selects the best round",
         **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }

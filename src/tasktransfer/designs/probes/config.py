@@ -191,16 +191,16 @@ class ProbesTraining(TrainingConfig):
     """Hyperparameters of training on the next utterance."""
 
     without_effect: ClassVar[Mapping[str, str]] = {
-        "task_weighting": "Remove it, because no training mixes batches of several tasks",
-        "loss_on": "Remove it, because no decoder is trained",
-        "head_learning_rate": "Remove it, because the models have no task heads",
-        "gradient_checkpointing": "Remove it, because the models do not use transformers",
-        "fidelity.scoring": "Remove it, because there is one way to compute BLEU",
+        "task_weighting": "Remove the key, because no training mixes batches of several tasks",
+        "loss_on": "Remove the key, because no decoder is trained",
+        "head_learning_rate": "Remove the key, because the models have no task heads",
+        "gradient_checkpointing": "Remove the key, because the models do not use transformers",
+        "fidelity.scoring": "Remove the key, because there is one way to compute BLEU",
         "fidelity.backbone_dropout": "Set models[].architecture.dropout",
-        "fidelity.head_init": "Remove it, because the models have no task heads",
-        "fidelity.selection_metrics": "Remove it, because BLEU selects the best round",
-        "fidelity.repetition_penalty": "Remove it, because built models generate without one",
-        "fidelity.weighting_when_finetuning": "Remove it, because no fine-tuning follows a "
+        "fidelity.head_init": "Remove the key, because the models have no task heads",
+        "fidelity.selection_metrics": "Remove the key, because BLEU selects the best round",
+        "fidelity.repetition_penalty": "Remove the key, because built models generate without one",
+        "fidelity.weighting_when_finetuning": "Remove the key, because no fine-tuning follows a "
         "training on several tasks",
         **dict.fromkeys(TRANSFER_SWITCHES, ONLY_IN_TRANSFER),
     }
