@@ -254,7 +254,7 @@ DAMAGES: dict[str, Damage] = {
     "huge": row(EER, 1, b"d_t2," + b"9" * 5000, "wrong-type", "not an integer"),
     "fraction": row(EER, 1, b"d_t2,1.5", "wrong-type", "'1.5' is not an integer"),
     "no prediction": row(EER, 1, b"d_t2,", "wrong-type", "has no prediction"),
-    "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "Write its number, 0"),
+    "a label's name": row(EER, 1, b"d_t2,joyful", "wrong-type", "Write the label's number, 0"),
     "not a number": row(EER, 1, b"d_t2,nan", "wrong-type", "'nan' is not an integer"),
     "trait": row(PD, 1, b"d_Ross-Geller_aggreeable,2", "out-of-range", "from 0 to 1"),
     "short list": row(RE, 2, RE_ROW + b"[0 1 0]", "list-length", "3 entries"),

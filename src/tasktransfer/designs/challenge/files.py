@@ -79,7 +79,7 @@ def read_files(path: Path, findings: Findings) -> Files:
             except UnsafeZipError as error:
                 findings.add_error(name, None, error.flaw.kind, error.flaw.text)
             except OSError as error:
-                text = f"The file cannot be read ({describe_error(error)}). Pack it again."
+                text = f"The file cannot be read ({describe_error(error)}). Pack the file again."
                 findings.add_error(name, None, "unreadable", text)
     if junk:
         findings.add_warning(
@@ -87,7 +87,7 @@ def read_files(path: Path, findings: Findings) -> Files:
             None,
             "junk",
             f"{len(junk)} files of the operating system are ignored, for example "
-            f"{quote_excerpt(junk[0])}. Remove them from the archive.",
+            f"{quote_excerpt(junk[0])}. Remove these files from the archive.",
         )
     return files
 
@@ -120,10 +120,12 @@ def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]
         if _is_junk(name) or entry.is_file(follow_symlinks=False):
             yield name, budget.limit_chunks(name, _read_chunks(Path(entry.path)))
         elif entry.is_symlink():
-            text = "This is a symbolic link. Replace it with the file."
+            text = "The path is a symbolic link. Replace the link with the file."
             findings.add_error(name, None, "link", text)
         elif not entry.is_dir():
-            findings.add_error(name, None, "not-a-file", "This is not a regular file. Remove it.")
+            findings.add_error(
+                name, None, "not-a-file", "The path is not a regular file. Remove the path."
+            )
 
 
 def _read_chunks(file: Path) -> Chunks:
@@ -138,7 +140,7 @@ def _walk_folder(
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        text = f"The folder cannot be listed ({describe_error(error)}). Make it readable."
+        text = f"The folder cannot be listed ({describe_error(error)}). Make the folder readable."
         findings.add_error(above, None, "unreadable", text)
         return
     for entry in entries:

@@ -53,7 +53,10 @@ def has_decimal_point(task: Task, text: str) -> bool:
 
 def _parse_string(text: str) -> Prediction | Fault:
     if len(text) > MAX_TEXT:
-        message = f"The text has {len(text):,} characters. Shorten it to at most {MAX_TEXT:,}."
+        message = (
+            f"The text has {len(text):,} characters. Shorten the text to at most {MAX_TEXT:,} "
+            "characters."
+        )
         return Fault("too-long", message)
     return (text,)
 
@@ -66,7 +69,9 @@ def _parse_integer(task: Task, text: str) -> Prediction | Fault:
             return Fault("wrong-type", f"The row has no prediction. {remedy}")
         if text in task.labels:
             number = task.labels.index(text)
-            message = f"{quote_excerpt(text)} is the name of a label. Write its number, {number}."
+            message = (
+                f"{quote_excerpt(text)} is the name of a label. Write the label's number, {number}."
+            )
             return Fault("wrong-type", message)
         return Fault("wrong-type", f"{quote_excerpt(text)} is not an integer. {remedy}")
     number = int(integer[1])

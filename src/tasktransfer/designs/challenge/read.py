@@ -102,7 +102,10 @@ def read_submission(
         return submission
     top = _find_top_folder(files.names)
     if top:
-        text = "The task folders are in this folder and not at the top. Pack from inside it."
+        text = (
+            "The task folders are in this folder and not at the top. Pack the task folders from "
+            "inside this folder."
+        )
         findings.add_error(top, None, "nested-folder", text)
     submission.dataset = dataset or _find_dataset(files.names, top, findings)
     if submission.dataset:
@@ -143,8 +146,8 @@ def _find_dataset(names: list[str], top: str, findings: Findings) -> str:
             "",
             None,
             "no-tasks",
-            "The submission has no folder that is named after a task. Add one for each task, for "
-            f"example with {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}.",
+            "The submission has no folder that is named after a task. Add a folder for each task, "
+            f"for example with {next(iter(DATASETS[best].tasks))}/{BASELINE_FILE}.",
         )
         return ""
     if any(counts[other] == counts[best] for other in others):
@@ -166,7 +169,7 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
             inside.setdefault(folder, []).append(file)
         else:
             note = findings.add_warning if files.from_folder else findings.add_error
-            note(name, None, "extra-file", "The file is outside the task folders. Remove it.")
+            note(name, None, "extra-file", "The file is outside the task folders. Remove the file.")
     for folder in inside:
         if folder not in golds.tasks:
             findings.add_error(
@@ -174,16 +177,16 @@ def _check_names(files: Files, top: str, golds: Golds, findings: Findings) -> No
             )
     for task in golds.tasks:
         if task not in inside:
-            text = "The folder of this task is missing. Add it."
+            text = "The folder of this task is missing. Add the folder."
             findings.add_error(top + task, None, "missing-task", text)
             continue
         for file in FILES:
             if file not in inside[task]:
-                text = "The file is missing. Add it."
+                text = "The file is missing. Add the file."
                 findings.add_error(f"{top}{task}/{file}", None, "missing-file", text)
         for file in inside[task]:
             if file not in FILES:
-                text = f"The file is neither {' nor '.join(FILES)}. Remove or rename it."
+                text = f"The file is neither {' nor '.join(FILES)}. Remove or rename the file."
                 findings.add_error(f"{top}{task}/{file}", None, "extra-file", text)
 
 
@@ -265,7 +268,7 @@ class _FileReader:
                     fault = faults[text]
                     message = f"{quote_excerpt(name)}: {fault.text}"
                     self.findings.add_error(self.file, line, fault.kind, message)
-        message = "The integer is written with a decimal point. Write it without."
+        message = "The integer is written with a decimal point. Remove the decimal point."
         self.findings.add_line_warning(self.file, "number-format", message, dotted_lines)
         return [None if text is None else valid.get(text) for text in rows.values]
 

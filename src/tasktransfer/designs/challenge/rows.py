@@ -43,7 +43,7 @@ _PECULIARITIES = {
     "read as the text, but other CSV readers may split it. Put the text in quotation marks.",
     "stray-quote": "The text begins with a quotation mark without a matching one at its end, and "
     "is read unchanged. Put the text in quotation marks, and double those inside.",
-    "id-spaces": "The id has spaces around it, which are ignored. Remove them.",
+    "id-spaces": "The id has spaces around it, which are ignored. Remove the spaces.",
 }
 """Accepted problems that give a warning: kind of finding → message about one line."""
 
@@ -85,7 +85,7 @@ def read_rows(
     lines = text.rstrip("\n").split("\n")
     for separator, name in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
         if "," not in lines[0] and separator in lines[0]:
-            message = f"The line has {name} between its columns. Separate them by a comma."
+            message = f"The line has {name} between its columns. Separate the columns by a comma."
             findings.add_error(file, 1, "separator", message)
             return None
     return (
@@ -224,7 +224,7 @@ def _find_bad_characters(line: str) -> str | None:
         )
     if "\0" in line:
         return (
-            "The line contains a NUL byte, so the file is damaged or not UTF-8 text. Save it as "
-            "UTF-8."
+            "The line contains a NUL byte, so the file is damaged or not UTF-8 text. Save the "
+            "file as UTF-8."
         )
     return None

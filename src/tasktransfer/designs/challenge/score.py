@@ -140,7 +140,10 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
     for name, task in golds.tasks.items() if submission.valid else ():
         score = _score_task(submission, task, fidelity)
         if score is None:
-            text = "No row has an id of this release. Score it on the release that it is for."
+            text = (
+                "No row has an id of this release. Score the submission on the release for which "
+                "it was created."
+            )
             submission.findings.add_error(name, None, "no-shared-id", text)
         else:
             tasks[name] = score
