@@ -271,7 +271,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "baseline not kept",
         changed("checkpoints", to={"keep": ["multitask"]}),
-        ["checkpoints.keep", "'baseline'", "Add it"],
+        ["checkpoints.keep", "'baseline'", "Add 'baseline'"],
     ),
     (
         "unknown kind kept",

@@ -384,7 +384,7 @@ def test_a_cell_of_one_training_has_an_interval_but_no_test(study: Study, capsys
     row = row_of(capsys, *CELL)
     assert row["numbers"]["n_seeds"] == 1 and row["numbers"]["low"] < row["numbers"]["high"]
     assert not {"p", "q", "significant"} & {*row["numbers"]}
-    assert "has one seed, so its interval is over test dialogues alone" in text(capsys, *CELL)
+    assert "has one seed, so its interval is over test dialogues only" in text(capsys, *CELL)
 
 
 def test_a_row_lists_only_the_baselines_that_it_uses(study: Study, capsys: Any) -> None:

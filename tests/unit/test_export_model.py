@@ -590,7 +590,7 @@ def damage_json(folder: Path, **changes: Any) -> None:
             lambda folder: damage_json(folder, labels=["a", "b"]),
             "do not match the 2 labels",
         ),
-        ("intent", lambda folder: damage_json(folder, temperature=0.0), "temperature above 0"),
+        ("intent", lambda folder: damage_json(folder, temperature=0.0), "positive temperature"),
         ("intent", lambda folder: damage_json(folder, more=1), "The value of more"),
         ("intent", lambda folder: (folder / "vocabulary.json").write_text("[]"), "damaged"),
         (

@@ -289,7 +289,7 @@ def test_no_line_is_drawn_whose_band_would_fill_the_panel(planted: Frames) -> No
     for axes in figure.axes:
         assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
         assert len(axes.lines) == 1, "the line at 0"
-    assert "an interval wider than the points' range" in read_caption(figure).notes
+    assert "interval is wider than the range of the points" in read_caption(figure).notes
 
 
 @pytest.mark.parametrize("draw", [plot_sample_ratio, plot_sample_count])

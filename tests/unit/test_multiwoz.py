@@ -73,7 +73,7 @@ def slots_of_another_type(log: Any) -> None:
         ),
         (
             slots_of_another_type,
-            r"dialogue D0, turn 1: The domain hotel has .*None.*, expected semi",
+            r"dialogue D0, turn 1: The domain hotel contains .*None.*, but it must contain semi",
         ),
         (
             without_metadata,

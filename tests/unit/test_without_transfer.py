@@ -45,6 +45,6 @@ def test_baselines_alone_are_planned_collected_and_shown(
     assert [file for file in promised if not Path("results", file).exists()] == []
     page = Path("results/report.html").read_text()
     assert "Mean scores of the baselines (0-100): DailyDialog/emotion_recognition with" in page
-    assert "The study has no transfer, so it does not say" in page
+    assert "The study has no transfer, so it does not show" in page
     assert "How well do the study's models solve each task?" in page.replace("&#39;", "'")
     assert "has neither single-source transfer nor a prompted model" in page

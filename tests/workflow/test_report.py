@@ -373,7 +373,7 @@ def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
         label, classes = one.get_attribute("aria-label"), one.get_attribute("class").split()
         assert "significant" not in label
         assert "significant" not in classes
-        assert "one training only" in label
+        assert "only one training run" in label
         assert "one-training" in classes
         assert "faded" in classes
         assert ("beyond" in classes) == (abs(row.delta) > limit)
