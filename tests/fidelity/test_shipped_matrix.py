@@ -425,7 +425,7 @@ def test_how_much_of_the_larger_models_is_there(larger: Study) -> None:
     assert all("_from_" in stage.label for stage in lacking)
     assert len(lacking) == 4
     assert "four transfers of the decoder are missing" in LARGER_WORDS
-    assert f"Of its {len(stages)} training runs, {len(stages) - 4} are available" in LARGER_WORDS
+    assert f"Of the {len(stages)} training runs, {len(stages) - 4} are available" in LARGER_WORDS
 
 
 def test_what_the_page_says_of_larger_models(larger: Study, study: Study, results: Frames) -> None:
