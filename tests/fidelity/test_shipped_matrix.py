@@ -368,8 +368,8 @@ def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Frames) -> N
     assert (trained.reindex(best.index) > best["score"]).all()
     beyond = int((trained.reindex(best.index) > best["high"]).sum())
     page = " ".join(PROMPTED.split())
-    assert f"has the higher score on all {len(best)} tasks**" in page
-    assert f"above the interval of the prompted model on {beyond} of them" in page
+    assert f"higher than the prompted model on all {len(best)} tasks**" in page
+    assert f"above the prompted model's interval on {beyond} of these tasks" in page
     assert f"up to {asked['spread'].max():.0f} points apart" in page
 
 
