@@ -179,6 +179,7 @@ CASES: dict[str, Case] = {
     "unknown ending": Case(
         b"hello", "train.xlsx", "not a supported format", "Save the file as", name="train.xlsx"
     ),
+    "no ending": Case(b"hello", "train", "has no extension", "Save the file as", name="train"),
 }
 
 

@@ -166,6 +166,18 @@ def test_an_empty_turn_of_few_is_a_problem_with_a_remedy(tmp_path: Path) -> None
     assert ":8, messages[2].content: The text is empty" in problem and "skip: empty" in problem
 
 
+def test_turns_that_are_a_text_in_some_rows_are_noted(tmp_path: Path) -> None:
+    def row(number: int) -> dict[str, Any]:
+        return {
+            "messages": turns(number, chat) if number != 7 else "one text",
+            "topic": topic(number),
+        }
+
+    checked = check(tmp_path, "own.jsonl", as_lines(row))
+    (note,) = (note for note in checked.notes if "is a text instead of a list" in note)
+    assert "messages" in note and "in 1 of " in note and "'one text'" in note
+
+
 def test_an_order_that_the_file_has_is_left_alone(tmp_path: Path) -> None:
     rows = [
         {"id": f"d{n}", "turn": 10 * t, "time": f"10:0{t}", "text": said(n, t), "mood": mood(n, t)}

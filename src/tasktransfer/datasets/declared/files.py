@@ -145,9 +145,10 @@ def check_file(path: Path, key: str) -> DataFile:
     endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     ending = endings[-1].lower() if endings else ""
     if ending not in FORMATS:
+        problem = f"The extension {ending!r} is not a supported format"
         raise DataError(
-            f"{path}: The extension {ending!r} is not a supported format. Save the file as one of "
-            f"{', '.join(FORMATS)}."
+            f"{path}: {problem if ending else 'The file name has no extension'}. Save the file as "
+            f"one of {', '.join(FORMATS)}."
         )
     return DataFile(path, FORMATS[ending])
 

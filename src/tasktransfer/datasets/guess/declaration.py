@@ -109,7 +109,8 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     groups = [collect_columns(objects) for objects in fit.iterate_turn_objects()]
     turn_columns: Columns = {}
     if fit.model.turns is not None:
-        columns.pop(_get_first_key(fit.model.turns), None)
+        turn_lists = columns.pop(_get_first_key(fit.model.turns), [])
+        notes += _note_mixed_turns(fit.model.turns, turn_lists)
         turn_columns = join_columns(groups)
     elif fit.model.id is None and (counter := find_restarting_counter(columns)):
         notes.append(
@@ -152,6 +153,16 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     located_notes = tuple(f"{location}: {note}" for note in notes)
     example = tuple(_format_example(fit, tasks))
     return Guess(fit.section, tasks, counts, numbers, unused, texts, located_notes, example)
+
+
+def _note_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:
+    """Yield a note if the turns are a text in some rows and a list in others."""
+    texts = [value for value in values if isinstance(value, str) and not is_null(value)]
+    if texts and len(texts) < len(values) and any(isinstance(v, list | tuple) for v in values):
+        yield (
+            f"{turns} is a text instead of a list in {len(texts):,} of {len(values):,} rows "
+            f"(such as {texts[0]!r:.60}). Each line of the text is read as a turn."
+        )
 
 
 def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
