@@ -74,21 +74,21 @@ CASES: dict[str, Case] = {
     "blank lines alone": Case(b"\n\n", "train.jsonl", "has no rows"),
     "broken line": Case(lines(*good()) + b'{"id": \n', ":7", "not valid JSON", "fix the line"),
     "cut off": Case(lines(*good())[:-9], ":6", "not valid JSON"),
-    "a list in a line": Case(lines(*good(), [1]), ":7", "expected an object"),
-    "a text in a line": Case(lines(*good(), "hello"), ":7", "expected an object"),
+    "a list in a line": Case(lines(*good(), [1]), ":7", "must be an object"),
+    "a text in a line": Case(lines(*good(), "hello"), ":7", "must be an object"),
     "half of a character": Case(lines(*good()) + b'{"id": "\\ud800"}\n', ":7", "surrogate"),
     "nested without end": Case(b"[" * 100_000 + b"\n", ":1", "nested too deeply"),
     "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', ":7", "not UTF-8", "Save the file as"),
     "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "as UTF-8"),
     "nul bytes": Case(b"\0" * 200, ":1", "binary"),
-    "no turns": Case(with_third(messages=None), ":3", "messages", "expected a list"),
+    "no turns": Case(with_third(messages=None), ":3", "messages", "must be a list"),
     "empty turns": Case(with_third(messages=[]), ":3", "has no turns", "remove the dialogue"),
     "turns of numbers": Case(with_third(messages=[1]), ":3", "messages[0]", "object"),
     "text is null": Case(
-        with_third(messages=[{"role": "a", "content": None}]), ":3", "expected a text"
+        with_third(messages=[{"role": "a", "content": None}]), ":3", "The text is missing"
     ),
     "text is a number": Case(
-        with_third(messages=[{"role": "a", "content": 7}]), ":3", "expected a text"
+        with_third(messages=[{"role": "a", "content": 7}]), ":3", "must be a string"
     ),
     "text is empty": Case(
         with_third(messages=[{"role": "a", "content": " "}]),
@@ -97,15 +97,15 @@ CASES: dict[str, Case] = {
         "remove the turn",
     ),
     "speaker is a list": Case(
-        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "expected the name"
+        with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "must be the name"
     ),
-    "no name": Case(with_third(id=None), ":3", "expected the name of the dialogue"),
-    "name is an object": Case(with_third(id={}), ":3", "expected the name of the dialogue"),
+    "no name": Case(with_third(id=None), ":3", "must be the name of the dialogue"),
+    "name is an object": Case(with_third(id={}), ":3", "must be the name of the dialogue"),
     "name twice": Case(lines(*good(), row(0)), ":7", "'d0' is already at", ":1"),
     "label is null": Case(
         with_third(intent=None), ":3", "is missing, null or empty", "missing: skip"
     ),
-    "label is a list": Case(with_third(intent=["x", "y"]), ":3", "expected a label", "multi_label"),
+    "label is a list": Case(with_third(intent=["x", "y"]), ":3", "must be a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), ":3", "found nan"),
     "labels differ in case": Case(with_third(intent="X"), "differs from", "Use one spelling"),
     "one label": Case(
@@ -165,7 +165,7 @@ CASES: dict[str, Case] = {
         "train.json:96:1",
         name="train.json",
     ),
-    "json of a number": Case(b"7", ":1", "expected a list of objects", name="train.json"),
+    "json of a number": Case(b"7", ":1", "must be a list of objects", name="train.json"),
     "csv without a name": flat(csv("id,,text", *ROWS[1:]), ":1", "an empty name"),
     "csv with a name twice": flat(csv("id,text,text", *ROWS[1:]), ":1", "Two columns"),
     "csv with a column more": flat(csv(*ROWS, "d4,a,b,x"), ":6", "4 columns", "in quotes"),
