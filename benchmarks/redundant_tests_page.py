@@ -1,0 +1,125 @@
+"""Write docs/development/tests.md: which tests other tests make redundant, and what was decided.
+
+    python -m benchmarks.redundant_tests_page                       # the page, from its results
+    python -m benchmarks.redundant_tests_page "panel" build/lean    # first add a group to these
+
+``build/lean`` is a folder of ``benchmarks.redundant_tests``. Decisions on redundant tests are
+written into the file of results by whoever has read the tests.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutants import ROOT
+from benchmarks.redundant_tests import LEAST, get_file, get_function
+
+FOLDER = ROOT / "docs" / "development"
+RESULTS = FOLDER / "redundant-tests.json"
+PAGE = FOLDER / "tests.md"
+UNREAD = "not read"
+TEXT = """# Redundant tests
+
+`python -m benchmarks.redundant_tests` looks for tests that could be removed:
+
+1. Each test runs once, and its branches are recorded.
+2. Mutants are sampled. A mutant is a function of the package with one changed operator, condition,
+   constant, text, call or error. Lines that few tests cover come first.
+3. Every test that covers a mutant's line is run against the mutant.
+
+A test function is redundant if it kills at least {least} mutants, if another remaining test kills
+each of them, and if remaining tests cover each of its branches. The longest functions are tried
+first. Tests of other groups and tiers do not count, although they cover more.
+
+## Results
+
+The columns on branches count the functions that cover no branch alone. Each function counts only if
+the functions that were counted before it are not needed.
+
+{groups}
+
+{summary}
+
+The sample limits the evidence: no mutant leaves out a sort, changes a preset, or removes a library.
+When these groups were measured, the first test of each file was not run against mutants, because
+its branches were attributed to the file. More mutants can only be killed with it.
+
+## Decisions
+
+A redundant test is read before it is removed. It is kept if it checks a property that no mutant
+expresses, for example the order of a result or a value in a preset.
+
+{decisions}
+"""
+HEAD = (
+    "| group | files | functions | lines | no own branch | lines | mutants | killed | redundant "
+    "| lines |"
+)
+
+
+def read_results() -> dict[str, Any]:
+    """Return the results of each group."""
+    results: dict[str, Any] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return results
+
+
+def compute_group(folder: Path, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results of a group, with the decisions that it had before."""
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    with (folder / "killers.jsonl").open(encoding="utf-8") as log:
+        killers = [{*map(get_function, json.loads(line)["killers"])} for line in log]
+    old = before.get("redundant", {})
+    report["redundant"] = {
+        test: {
+            "lines": lines,
+            "mutants": sum(test in tests for tests in killers),
+            "decision": old.get(test, {}).get("decision", UNREAD),
+        }
+        for test, lines in sorted(report["redundant"].items())
+    }
+    return dict(report)
+
+
+def render_page(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the text of the page."""
+    groups = [HEAD, f"|---|{'---:|' * 9}"]
+    decisions = ["| file | function | lines | mutants | decision |", "|---|---|---:|---:|---|"]
+    for name, group in results.items():
+        redundant = group["redundant"]
+        counts = [group[key] for key in ("files", "functions", "lines")]
+        counts += [*group["without_own_branch"], group["mutants"], group["killed"]]
+        counts += [len(redundant), sum(row["lines"] for row in redundant.values())]
+        groups.append(f"| {name} | {' | '.join(map(str, counts))} |")
+        for test, row in redundant.items():
+            cells = [get_file(test).removeprefix("tests/"), f"`{test.partition('::')[2]}`"]
+            cells += map(str, [row["lines"], row["mutants"], row["decision"]])
+            decisions.append(f"| {' | '.join(cells)} |")
+    tested = [group for group in results.values() if group["mutants"]]
+    found = [row for group in tested for row in group["redundant"].values()]
+    summary = (
+        f"In the {len(tested)} groups with mutants, {len(found)} of "
+        f"{sum(group['functions'] for group in tested)} test functions are redundant, with "
+        f"{sum(row['lines'] for row in found)} of {sum(group['lines'] for group in tested)} lines. "
+        f"{sum(row['decision'] == 'removed' for row in found)} of them were removed."
+    )
+    return TEXT.format(
+        least=LEAST, groups="\n".join(groups), summary=summary, decisions="\n".join(decisions)
+    )
+
+
+def main(words: Sequence[str]) -> None:
+    """Add a group if one is named, and write the page."""
+    results = read_results() if RESULTS.exists() else {}
+    if words:
+        name, folder = words
+        results[name] = compute_group(Path(folder), results.get(name, {}))
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(render_page(results), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
