@@ -132,10 +132,7 @@ CASES = [
         "decoder",
     ),
     Bad(
-        "of images",
-        "bert",
-        "have no token embeddings",
-        with_json("config.json", model_type="vit"),
+        "of images", "bert", "have no token embeddings", with_json("config.json", model_type="vit")
     ),
     Bad("tokenizer.json a folder", "bert", r"no tokenizer\.json", tokenizer_a_folder),
     Bad(

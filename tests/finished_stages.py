@@ -27,11 +27,7 @@ HOST = make_provenance()["host"]
 
 def opened(name: str = "study.yaml", **keys: Any) -> Study:
     """Open a study of two tasks (8 trainings) in the working directory."""
-    study = {
-        "study": "s",
-        "datasets": {"DailyDialog": {"tasks": TASKS[:2]}},
-        "models": [MODEL],
-    }
+    study = {"study": "s", "datasets": {"DailyDialog": {"tasks": TASKS[:2]}}, "models": [MODEL]}
     path = Path(name)
     path.write_text(yaml.safe_dump(study | keys))
     return open_study(path)
@@ -69,12 +65,7 @@ def finish(
             record["results"] = {task: of_task for task, (_, of_task) in each.items()}
             for task in each:
                 record["sizes"][task]["test"] = TEST_SIZE
-        record["rows"] = write_rows(
-            folder,
-            rows,
-            digest=stage.digest,
-            dataset=stage.dataset,
-        )
+        record["rows"] = write_rows(folder, rows, digest=stage.digest, dataset=stage.dataset)
     (folder / "train.log").write_text("done\n")
     if study.keeps_checkpoints(stage.kind) if checkpoint is None else checkpoint:
         for one in stage.selections:

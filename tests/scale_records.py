@@ -95,11 +95,7 @@ def paper_study(folder: Path, factor: int = 1, models: int = 3) -> Study:
 
 
 def write_stage(
-    study: Study,
-    stage: Stage,
-    runs: Iterable[Run],
-    instances: int = INSTANCES,
-    take: str = "",
+    study: Study, stage: Stage, runs: Iterable[Run], instances: int = INSTANCES, take: str = ""
 ) -> Path:
     """Write a stage's record and predictions, and return the record's path.
 

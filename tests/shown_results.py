@@ -66,10 +66,7 @@ def shown_of(results: Frames, kinds: Sequence[str] = tuple(FIGURES)) -> Analysis
 
 
 def drawn(
-    results: Frames,
-    out: Path,
-    kinds: Sequence[str] = tuple(FIGURES),
-    style: FigureStyle = "screen",
+    results: Frames, out: Path, kinds: Sequence[str] = tuple(FIGURES), style: FigureStyle = "screen"
 ) -> DrawingResult:
     """Draw the changed figures of datasets into a folder."""
     shown = shown_of(results, kinds)

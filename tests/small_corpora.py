@@ -123,10 +123,7 @@ PLUS = [
 ]
 DAILY = {
     "data": [
-        {
-            "dialogue_id": f"d{n}",
-            "dialogue": [{"utterance": said(n, place)} for place in range(3)],
-        }
+        {"dialogue_id": f"d{n}", "dialogue": [{"utterance": said(n, place)} for place in range(3)]}
         for n in range(4)
     ]
 }

@@ -23,12 +23,7 @@ from tasktransfer.config import WholeData
 from tasktransfer.designs import DESIGNS, open_study
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = {
-    "transfer": "config",
-    "empathetic": "empathetic",
-    "panel": "panel",
-    "probes": "probes",
-}
+SCHEMAS = {"transfer": "config", "empathetic": "empathetic", "panel": "panel", "probes": "probes"}
 
 _ADAPTERS = "unit/test_low_rank.py::test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was"
 _CHOOSERS = "contract/test_contract_choosers.py::test_a_selector_chooses_sources_by_its_values"

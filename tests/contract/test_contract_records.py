@@ -74,7 +74,7 @@ def test_the_record_of_another_stage_is_not_mistaken_for_this_ones(
         *((*case, "cut off") for case in KINDS_OF_ALL),
         *((design, kind, "other rows") for design, kinds in WITH_ROWS.items() for kind in kinds),
         *((*case, "other file") for case in KINDS_OF_ALL if case in WITH_FILES),
-    ],
+    ]
 )
 def test_a_damaged_record_is_named_as_damaged(
     study: Study, what: str, how: str, capsys: pytest.CaptureFixture[str]

@@ -258,10 +258,7 @@ def test_published_multi_source_tables_agree() -> None:
 
 
 PUBLISHED_FILES = {
-    "table1": (
-        "table1_tasks.csv",
-        {"fewshot_train": "train", "fewshot_dev": "dev"},
-    ),
+    "table1": ("table1_tasks.csv", {"fewshot_train": "train", "fewshot_dev": "dev"}),
     "table2": ("table2_single_source.csv", {}),
     "table3": (
         "table3_multi_source.csv",

@@ -70,10 +70,7 @@ def bert_with_other_heads(weights: Weights) -> Weights:
 
 def gpt2_as_published(weights: Weights) -> Weights:
     """Return weights with the backbone's own names, and with saved masks."""
-    masks = {
-        "h.0.attn.bias": torch.ones(1, 1, 4, 4),
-        "h.0.attn.masked_bias": torch.tensor(-1e4),
-    }
+    masks = {"h.0.attn.bias": torch.ones(1, 1, 4, 4), "h.0.attn.masked_bias": torch.tensor(-1e4)}
     return {**{n.removeprefix("transformer."): t for n, t in weights.items()}, **masks}
 
 

@@ -134,9 +134,7 @@ def test_reddit_has_10_000_items_of_1_000_contexts(rated: Mapping[str, list[Inst
 
 
 @real
-def test_reddits_rated_paragraphs_are_not_for_training(
-    rated: Mapping[str, list[Instance]],
-) -> None:
+def test_reddits_rated_paragraphs_are_not_for_training(rated: Mapping[str, list[Instance]]) -> None:
     learnt = {one.utterances[0].strip() for one in CORPORA["Reddit"].read(REAL.files(SHARED))}
     left = [one for one in rated["Reddit_DSTC7"] if not is_for_training(one.context)]
     assert (len(learnt), len(left)) == (265, 4_200)
@@ -164,8 +162,7 @@ def found(rated: Mapping[str, list[Instance]]) -> leaks.LeakFilter:
 
 @real
 @pytest.mark.parametrize(
-    "corpus",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in KEPT],
+    "corpus", [pytest.param(name, marks=[pytest.mark.slow] * (name in LARGE)) for name in KEPT]
 )
 def test_dialogues_left_by_the_leak_filter(
     found: leaks.LeakFilter, release: Release, corpus: str

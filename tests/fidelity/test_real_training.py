@@ -37,10 +37,7 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     for dataset in DATASETS:
         cache_dataset(dataset, shared / "feta", True, base / f"{dataset}-full")
         found[dataset] = first_instances(
-            base / f"{dataset}-full",
-            base / f"{dataset}-few",
-            list(PARTS[dataset].sizes),
-            INSTANCES,
+            base / f"{dataset}-full", base / f"{dataset}-few", list(PARTS[dataset].sizes), INSTANCES
         )
     return found
 

@@ -34,11 +34,7 @@ from tasktransfer.present.tables import PrintedTable, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
-from tasktransfer.selection.evidence import (
-    add_source_mean,
-    judge_selectors,
-    read_shipped_evidence,
-)
+from tasktransfer.selection.evidence import add_source_mean, judge_selectors, read_shipped_evidence
 from tasktransfer.selection.nodes import is_selection_run
 from transfer_frames import write_collected, write_statistics
 

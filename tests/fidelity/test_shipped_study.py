@@ -82,9 +82,7 @@ def test_what_the_page_says_of_its_cells(results: Frames) -> None:
     assert (len(emotions), (emotions["delta"] > 0).sum()) == (6, 5)
 
 
-def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(
-    results: Frames,
-) -> None:
+def test_the_standard_error_of_a_share_of_right_answers_is_the_closed_form(results: Frames) -> None:
     """The cell is one whose error was once estimated as 0.569 by resampling."""
     cells = results["cells"]
     of_cell = (

@@ -1033,12 +1033,7 @@ case(
             [
                 ["dialogue_id", "turn", "text", "emotion"],
                 *(
-                    [
-                        f"{n // 4}",
-                        "1",
-                        f"hello my item number {n} is gone",
-                        ("joy", "anger")[n % 2],
-                    ]
+                    [f"{n // 4}", "1", f"hello my item number {n} is gone", ("joy", "anger")[n % 2]]
                     for n in range(160)
                 ),
             ]

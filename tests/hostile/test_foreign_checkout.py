@@ -100,11 +100,7 @@ def test_the_trap_snaps(canary: Path) -> None:
 @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--json"]])
 @pytest.mark.parametrize("inside", [False, True])
 def test_nothing_of_a_foreign_checkout_is_run(
-    options: list[str],
-    inside: bool,
-    canary: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    options: list[str], inside: bool, canary: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Not even git is started, which represents all programs that it might start."""
     programs = tmp_path / "bin"

@@ -37,9 +37,7 @@ KEYS: dict[str, Any] = {
     "seeds": 3,
     "multi_source": {
         "mode": "named",
-        "named": [
-            {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]},
-        ],
+        "named": [{"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}],
         "algorithms": ["multitask"],
     },
 }
@@ -95,12 +93,7 @@ def one(frame: pd.DataFrame, **keys: Any) -> Any:
     return frame.iloc[0]
 
 
-A_CELL = {
-    "model": "tiny-bert",
-    "algorithm": "multitask",
-    "source": TASKS[0],
-    "target": TASKS[1],
-}
+A_CELL = {"model": "tiny-bert", "algorithm": "multitask", "source": TASKS[0], "target": TASKS[1]}
 
 
 def count_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -33,10 +33,7 @@ FRIENDS: dict[str, Any] = {
     "study": "constructed",
     "rules": "challenge",
     "datasets": {
-        "Friends": {
-            "tasks": "all",
-            "sources": ["question_answering", "relation_extraction"],
-        }
+        "Friends": {"tasks": "all", "sources": ["question_answering", "relation_extraction"]}
     },
     "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],
     "algorithms": ["pretrain_finetune", "multitask"],

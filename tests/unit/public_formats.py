@@ -396,12 +396,7 @@ FORMATS: dict[str, Format] = {
     "DSTC 7": Format(
         "dstc.json",
         as_list(dstc),
-        {
-            "turns": "messages-so-far",
-            "text": "utterance",
-            "speaker": "speaker",
-            "id": "example-id",
-        },
+        {"turns": "messages-so-far", "text": "utterance", "speaker": "speaker", "id": "example-id"},
         {"scenario": "scenario"},
     ),
     "Rasa trackers": Format(

@@ -39,10 +39,7 @@ Scorer = Callable[[Run], float]
 
 
 def make_record(
-    run: Run,
-    score: float,
-    stage_of: Mapping[str, Any] = AS_ALL,
-    **changes: Any,
+    run: Run, score: float, stage_of: Mapping[str, Any] = AS_ALL, **changes: Any
 ) -> Record:
     """Build a valid record of a run's last stage, requested by this run alone.
 

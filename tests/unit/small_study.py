@@ -15,9 +15,7 @@ from tasktransfer.errors import ConfigError
 SMALL: dict[str, Any] = {
     "study": "small",
     "datasets": {
-        "DailyDialog": {
-            "tasks": ["emotion_recognition", "dialogue_nli", "topic_classification"],
-        },
+        "DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli", "topic_classification"]},
         "Friends": {"tasks": ["question_answering", "relation_extraction"]},
     },
     "models": [{"name": "tiny-bert", "family": "encoder", "checkpoint": "tiny"}],

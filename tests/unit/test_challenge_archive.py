@@ -226,7 +226,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], strings
     assert "Friends, tiny-bert, chosen by best-dev, mean of all seeds (SYNTHETIC data" in told
     row = next(line for line in told.splitlines() if line.startswith("question_answering"))
     assert row.split() == [
-        *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7"),
+        *("question_answering", "pretrain_finetune", "RE", "0,1", "40.50", "0,1", "40.50", "7")
     ]
     assert "It is not checked whether a checkpoint has seen the test data, because no file" in told
     path = Path(study.config.results) / "submissions" / "Friends-tiny-bert.zip"

@@ -20,12 +20,7 @@ from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.leaderboard import make_leaderboard
 from tasktransfer.designs.challenge.leaderboard_pages import as_html, as_markdown
 from tasktransfer.designs.challenge.read import read_submission
-from tasktransfer.designs.challenge.score import (
-    as_json,
-    as_text,
-    refuse_invalid,
-    score_submission,
-)
+from tasktransfer.designs.challenge.score import as_json, as_text, refuse_invalid, score_submission
 from tasktransfer.errors import SubmissionError, escape_line
 
 settings.register_profile(

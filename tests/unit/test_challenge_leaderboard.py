@@ -17,16 +17,8 @@ from tasktransfer.cli import main
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
 from tasktransfer.designs.challenge.golds import Golds, TaskGolds
-from tasktransfer.designs.challenge.leaderboard import (
-    Board,
-    Leaderboard,
-    make_leaderboard,
-)
-from tasktransfer.designs.challenge.leaderboard_pages import (
-    as_html,
-    as_markdown,
-    write_leaderboard,
-)
+from tasktransfer.designs.challenge.leaderboard import Board, Leaderboard, make_leaderboard
+from tasktransfer.designs.challenge.leaderboard_pages import as_html, as_markdown, write_leaderboard
 from tasktransfer.designs.challenge.score import score_file
 from tasktransfer.errors import SubmissionError
 from tasktransfer.stats.draws import sample_unit_weights

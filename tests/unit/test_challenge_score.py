@@ -14,11 +14,7 @@ from tasktransfer import metrics
 from tasktransfer.cli import main
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.datasets import ALL_TASKS, DATASETS
-from tasktransfer.designs.challenge.format import (
-    BASELINE_FILE,
-    FILES,
-    TRANSFER_FILE,
-)
+from tasktransfer.designs.challenge.format import BASELINE_FILE, FILES, TRANSFER_FILE
 from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.parse import INVALID
 from tasktransfer.designs.challenge.read import Submission, read_submission

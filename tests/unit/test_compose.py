@@ -171,11 +171,7 @@ def test_other_kinds_take_no_trait() -> None:
         (READING, ("joey",), "joey"),
         (RELATIONS, ("per:girl/boyfriend",), "girlfriend or boyfriend"),
         # In the card's order, whatever the release's order.
-        (
-            RELATIONS,
-            ("per:employee_or_member_of", "per:boss"),
-            "boss and employee or member of",
-        ),
+        (RELATIONS, ("per:employee_or_member_of", "per:boss"), "boss and employee or member of"),
     ],
 )
 def test_answer_text(task: Task, target: tuple[str, ...], text: str) -> None:

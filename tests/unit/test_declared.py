@@ -244,8 +244,7 @@ def test_a_missing_test_split_is_refused_with_the_remedy(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("few_sample", "sizes"),
-    [({"instances": 20}, (20, 18)), ({"share": 0.2}, (7, 21))],
+    ("few_sample", "sizes"), [({"instances": 20}, (20, 18)), ({"share": 0.2}, (7, 21))]
 )
 def test_few_samples_are_whole_dialogues(
     few_sample: Json, sizes: tuple[int, int], tmp_path: Path

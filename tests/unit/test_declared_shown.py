@@ -242,11 +242,7 @@ def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
 
 
 def probed(
-    trained: float,
-    q: float,
-    rho: tuple[float, float],
-    probe: str = "AllSlots",
-    constant: int = 0,
+    trained: float, q: float, rho: tuple[float, float], probe: str = "AllSlots", constant: int = 0
 ) -> list[str]:
     """Return one probe of the best epoch, with the untrained encoder and the best constant."""
     intervals = pd.DataFrame(

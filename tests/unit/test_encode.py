@@ -144,9 +144,7 @@ def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> N
         next(build_text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 
-def test_traits_are_asked_one_by_one_of_text_to_text_models(
-    tokenizers: dict[Family, Any],
-) -> None:
+def test_traits_are_asked_one_by_one_of_text_to_text_models(tokenizers: dict[Family, Any]) -> None:
     task = get_task("Friends", "personality_detection")
     row = instance(task.name, query={"speaker": "Ross"}, target=("1", "0", "1", "0", "1"))
     examples = list(

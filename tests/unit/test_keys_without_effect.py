@@ -12,11 +12,7 @@ from tasktransfer.designs import DESIGNS, load_config
 from tasktransfer.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
-PRESETS = {
-    "empathetic": "empathetic-demo",
-    "panel": "panel-demo",
-    "probes": "probes-demo",
-}
+PRESETS = {"empathetic": "empathetic-demo", "panel": "panel-demo", "probes": "probes-demo"}
 OTHER_VALUES: dict[str, Any] = {
     "limit_test": 10,
     "task_weighting": "none",

@@ -104,11 +104,7 @@ def test_out_must_not_be_a_file(
 
 
 @pytest.mark.parametrize(
-    "command",
-    [
-        "submit --dataset Friends --model m --out {}",
-        "score x --data d --json {}",
-    ],
+    "command", ["submit --dataset Friends --model m --out {}", "score x --data d --json {}"]
 )
 def test_out_must_not_be_a_folder(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -22,9 +22,7 @@ from adapted_stages import (
     scored,
     train,
 )
-from peft import (
-    PeftModel,
-)
+from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModel
 

@@ -176,10 +176,7 @@ SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         "node.identity has digest",
     ),
     "the seed beside the identity": (lambda r: r["node"].update(seed=7), "seed"),
-    "another model family": (
-        lambda r: r["node"].update(family="decoder"),
-        "family",
-    ),
+    "another model family": (lambda r: r["node"].update(family="decoder"), "family"),
     "other data": (lambda r: r.update(data_revision="mine"), "data_revision"),
     "no results": (lambda r: r.update(results={}, rows=None), "results: no task, expected"),
     "rows are not named": (lambda r: r.update(rows=None), "rows: The value is null"),

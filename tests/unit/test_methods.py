@@ -130,8 +130,7 @@ def test_a_constant_is_never_praised() -> None:
 
 def test_the_best_method_is_compared_with_the_next() -> None:
     table = build_table(
-        make_method(TFIDF, make_cell(0.9), seconds=1.0),
-        make_method(FROZEN, make_cell(0.6), "bert"),
+        make_method(TFIDF, make_cell(0.9), seconds=1.0), make_method(FROZEN, make_cell(0.6), "bert")
     )
     (sentence,) = describe_methods(table)
     assert "use TF-IDF with logistic regression (" in sentence

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_splits import get_split
 
-from tasktransfer.models.micro_batches import (
-    split_by_length,
-    split_evenly,
-    split_training_batch,
-)
+from tasktransfer.models.micro_batches import split_by_length, split_evenly, split_training_batch
 
 
 @given(
@@ -33,9 +29,7 @@ def test_micro_batches_hold_every_example_once_within_the_budget(
 
 
 @given(
-    st.lists(st.integers(1, 50), min_size=1, max_size=40),
-    st.integers(1, 4),
-    st.integers(8, 300),
+    st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 4), st.integers(8, 300)
 )
 def test_even_micro_batches_are_even_in_number_and_in_size(
     lengths: list[int], options: int, budget: int

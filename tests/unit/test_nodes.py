@@ -71,11 +71,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "head_learning_rate": 1e-3,
     "decays": "matrices",
 }
-OTHER_SELECTION: dict[str, Any] = {
-    "measure": "loss",
-    "every": 100,
-    "patience": 3,
-}
+OTHER_SELECTION: dict[str, Any] = {"measure": "loss", "every": 100, "patience": 3}
 OTHER_MODEL: dict[str, Any] = {
     "family": "decoder",
     "weights": "w2",
@@ -165,12 +161,7 @@ OTHERS: dict[str, tuple[Node | Outcome, dict[str, Any]]] = {
     ),
     "outcome": (
         OUTCOME,
-        {
-            "starts": OUTCOME.starts[:1],
-            "combine": "route",
-            "domains": ("a", "b"),
-            "model": MODEL,
-        },
+        {"starts": OUTCOME.starts[:1], "combine": "route", "domains": ("a", "b"), "model": MODEL},
     ),
     "evaluation": (
         EVALUATION,

@@ -206,10 +206,7 @@ def test_a_damaged_row_is_named(
     packed: Path, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     spoiled(change)
-    with (
-        pytest.raises(RecordError, match=message),
-        unpack_records(packed, opened().config),
-    ):
+    with pytest.raises(RecordError, match=message), unpack_records(packed, opened().config):
         pass
 
 

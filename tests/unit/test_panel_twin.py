@@ -217,11 +217,7 @@ def test_a_pooler_that_is_requested_is_never_drawn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "chosen"),
-    [
-        ("last", lambda said: [said[-1]]),
-        ("whole", lambda said: [" ".join(said)]),
-        ("most", list),
-    ],
+    [("last", lambda said: [said[-1]]), ("whole", lambda said: [" ".join(said)]), ("most", list)],
 )
 def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
     folder: Path, what: str, chosen: Callable[[tuple[str, ...]], list[str]]

@@ -93,8 +93,7 @@ def empathetic(seeds: Iterable[int]) -> Plan:
             for name, steps in empathetic_methods(kind == "generation").items():
                 stages = list(plan.build_stages(steps, ED, model, TRAINING, seed).values())
                 of, evaluations = judged(
-                    stages[-1],
-                    Evaluation(Outcome((Start(stages[-1]),)), ED, "reply", ("bleu",)),
+                    stages[-1], Evaluation(Outcome((Start(stages[-1]),)), ED, "reply", ("bleu",))
                 )
                 plan.add_run(Run(name, model.name, seed, {"kind": kind}, of, evaluations))
         methods = empathetic_methods(generation=True)

@@ -214,10 +214,7 @@ def test_a_label_of_emotions_gets_sources_of_emotions_first(
     told = recommend_sources(question, values, evidence, "", ("pretrain_finetune",))
     (ranking,) = told.rankings
     first = [one.source for one in ranking.sources[:2]]
-    assert sorted(first) == [
-        "DailyDialog/emotion_recognition",
-        "Friends/MELD_emotion_recognition",
-    ]
+    assert sorted(first) == ["DailyDialog/emotion_recognition", "Friends/MELD_emotion_recognition"]
     assert ranking.targets == 9 and not ranking.is_significant
     text = as_text(told)
     assert "no significant difference between the sources" in text

@@ -36,11 +36,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(**keys: Any) -> Path:
-    study = {
-        "study": "s",
-        "datasets": {"DailyDialog": {"tasks": TASKS}},
-        "models": [MODEL],
-    }
+    study = {"study": "s", "datasets": {"DailyDialog": {"tasks": TASKS}}, "models": [MODEL]}
     path = Path("study.yaml")
     path.write_text(yaml.safe_dump(study | keys))
     return path

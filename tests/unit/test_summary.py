@@ -83,8 +83,7 @@ def test_one_seed_has_numbers_and_no_intervals() -> None:
 def test_intervals_stay_where_the_number_can_be() -> None:
     noise = np.random.default_rng(0)
     deltas = make_deltas(
-        lambda m, al, *_: noise.normal(2.0 if al == "good" else -2.0),
-        algorithms=["good", "bad"],
+        lambda m, al, *_: noise.normal(2.0 if al == "good" else -2.0), algorithms=["good", "bad"]
     )
     table = compute_summary(deltas)
     assert (table["positive_high"] <= 1).all()

@@ -13,15 +13,7 @@ import torch
 
 from small_models import Loader, small_stage
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.specs import (
-    FAMILIES,
-    Family,
-    LowRank,
-    Rounds,
-    Sampler,
-    Selection,
-    Training,
-)
+from tasktransfer.core.specs import FAMILIES, Family, LowRank, Rounds, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel

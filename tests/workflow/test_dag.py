@@ -136,9 +136,7 @@ def test_a_pretraining_shared_by_targets_is_kept_for_a_later_one(
     tasks = [A, B, C, "causal_emotion_entailment"]
     named = [{"dataset": "DailyDialog", "target": t, "sources": [A, B]} for t in tasks[2:]]
     keys: dict[str, Any] = {
-        "datasets": {
-            "DailyDialog": {"tasks": tasks, "pairs": [{"source": A, "target": B}]},
-        },
+        "datasets": {"DailyDialog": {"tasks": tasks, "pairs": [{"source": A, "target": B}]}},
         "algorithms": ["pretrain_finetune"],
         "checkpoints": {"keep": ["baseline", *(["multitask"] if kept else [])]},
     }

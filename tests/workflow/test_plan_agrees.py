@@ -104,10 +104,7 @@ def test_plan_and_dry_run_count_the_same(
 
 
 def test_after_the_run_nothing_is_left(
-    half: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(half, tmp_path / "study", symlinks=True)
     study = Sandbox(tmp_path / "study")

@@ -24,11 +24,7 @@ def write_study(folder: Path, *models: dict[str, Any]) -> None:
     config = {
         "study": "checkpoints",
         "design": "probes",
-        "data": {
-            "release": "world",
-            "few_sample": False,
-            "tiny_world": {"dialogues": 120},
-        },
+        "data": {"release": "world", "few_sample": False, "tiny_world": {"dialogues": 120}},
         "corpora": ["MultiWOZ"],
         "models": list(models),
         "probes": {"tasks": PROBES},
