@@ -286,7 +286,7 @@ def test_predictions_that_give_another_score_are_named_and_left_out(study: Study
     tables = gather(study)
     (problem,) = tables["problems"].itertuples()
     assert "The predictions for" in problem.error
-    assert "the record says" in problem.error
+    assert "the record contains" in problem.error
     assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 
 

@@ -78,7 +78,7 @@ def test_one_missing_cell_is_refused(how: str) -> None:
         frame = frame.drop(index=17)
     else:
         frame.loc[17, "delta"] = float("nan")
-    with pytest.raises(RecordError, match="1 cells have no delta, first"):
+    with pytest.raises(RecordError, match="1 cells have no delta, for example"):
         select(frame)
 
 

@@ -101,7 +101,10 @@ class CheckpointConfig(Section):
     """Checkpoints that stay on disk, in addition to records and predictions."""
 
     keep: Literal["all"] | Annotated[tuple[str, ...], LIST, DISTINCT] = Field(
-        default=(), description="kinds of stages whose checkpoints are kept, or all for every kind"
+        default=(),
+        description=(
+            "kinds of stages whose checkpoints are kept; all to keep the checkpoints of every kind"
+        ),
     )
 
     @field_validator("keep")
@@ -125,7 +128,7 @@ class CommonConfig(Section):
     )
     design: Title = Field(
         default="transfer",
-        description="kind of study; it defines the training runs, tables and figures",
+        description="kind of study, which defines the training runs, tables and figures",
     )
     plugins: Annotated[tuple[UserPath, ...], LIST, DISTINCT] = Field(
         default=(),

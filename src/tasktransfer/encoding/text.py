@@ -77,9 +77,9 @@ def _truncate_context(
         answer = f", and {reserved} are reserved for the answer" if reserved else ""
         raise ModelError(
             f"instance {row.id} of {row.task}: The question and options alone take {needed} "
-            f"tokens{answer}, more than max_length {max_length}. Raise the model's max_length "
-            f"to {needed + reserved} or more (models[].max_length), or remove the task from "
-            "the study."
+            f"tokens{answer}, which is more than max_length {max_length}. Raise the model's "
+            f"max_length to {needed + reserved} or more (models[].max_length), or remove the task "
+            "from the study."
         )
     head = {"end": 0, "both": compute_kept_ends(len(cuttable), len(cuttable) - excess)[0]}.get(
         keeps, len(cuttable) - excess

@@ -235,10 +235,10 @@ def _check_several_labels(task: str, train: Sequence[Instance]) -> None:
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
         raise DataError(
-            f"{task}: Nothing can be learnt, because all {len(train)} training instances, "
-            f"from {train[0].id} of dialogue {train[0].dialogue_id} to {train[-1].id} of "
-            f"{train[-1].dialogue_id}, have {only}. Remove the task from probes.tasks, or "
-            "provide more dialogues."
+            f"{task}: The probe cannot be fitted, because all {len(train)} training instances, "
+            f"from {train[0].id} (dialogue {train[0].dialogue_id}) to {train[-1].id} (dialogue "
+            f"{train[-1].dialogue_id}), have {only}. Remove the task from probes.tasks, or provide "
+            "more dialogues."
         )
 
 

@@ -63,12 +63,15 @@ class StageNode(TypedDict):
     dataset: Name
     identity: Identity
     step: Annotated[
-        Name, Field(description="kind of stage, as in paths: the step of a method that it computes")
+        Name,
+        Field(
+            description=("kind of stage: the step of a method that the stage computes, as in paths")
+        ),
     ]
     model: Name
     family: Family
     train_tasks: Annotated[
-        list[Name], Field(description="names of the tasks on which the stage is trained, sorted")
+        list[Name], Field(description="names of the training tasks, in alphabetical order")
     ]
     seed: int
     parents: Annotated[
@@ -124,7 +127,12 @@ class Selected(TypedDict):
     """The best round on the dev splits of some tasks. It is tested if a single task selected it."""
 
     select_on: Annotated[
-        list[Name], Field(description="tasks whose dev splits are used to select the round, sorted")
+        list[Name],
+        Field(
+            description=(
+                "tasks whose dev splits are used to select the round, in alphabetical order"
+            )
+        ),
     ]
     round: Count
     dev_score: Annotated[float, Field(description="selection score of the selected round")]

@@ -166,8 +166,8 @@ def _check_result(
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
                 f"{file}: The predictions for {name} have {key} {float(value):.6f}, but the record "
-                f"says {recorded}, so one of the two files was changed. Delete both files and run "
-                "snakemake again."
+                f"contains {recorded}, so one of the two files was changed. Delete both files and "
+                "run snakemake again."
             )
 
 

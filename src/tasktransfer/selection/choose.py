@@ -121,10 +121,10 @@ def select_from_tables(
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{len(holes)} single-source or baseline runs are missing, first {first['dataset']} "
-            f"{first['model']} {first['algorithm']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']} ({first['reason']}). Run the missing runs, because sources must not "
-            "be selected from an incomplete table."
+            f"{len(holes)} single-source or baseline runs are missing, for example "
+            f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
+            f"{first['target']} seed {first['seed']} ({first['reason']}). Run the missing runs, "
+            "because sources must not be selected from an incomplete table."
         )
     deltas = tables["deltas"]
     deltas = deltas if choose_by == "test" else select_dev_deltas(deltas, tables["transfer_runs"])
@@ -184,7 +184,7 @@ def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
     if holes:
         source, target, model, algorithm, seed = holes[0]
         raise RecordError(
-            f"{dataset}: {len(holes)} cells have no delta, first {model} {algorithm} {source} -> "
-            f"{target} seed {seed}. Run the missing runs, because sources must not be selected "
-            "from an incomplete table."
+            f"{dataset}: {len(holes)} cells have no delta, for example {model} {algorithm} "
+            f"{source} -> {target} seed {seed}. Run the missing runs, because sources must not be "
+            "selected from an incomplete table."
         )

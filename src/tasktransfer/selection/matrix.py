@@ -121,9 +121,8 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(
-            f"{path}: {format_missing_columns(missing)} A matrix has "
-            f"{', '.join(NEEDED)} and a column for each selector. Rename your columns, or add "
-            "the missing ones."
+            f"{path}: {format_missing_columns(missing)} A matrix has {', '.join(NEEDED)} and a "
+            "column for each selector. Rename your columns, or add the missing columns."
         )
     taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
     if taken:
@@ -161,8 +160,8 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
         raise DataError(
             f"{format_location(file.path, line)}, column {name}: {cell!r:.60} is not a number "
-            f"({file.dialect}), and only the columns model, source, target, dataset and "
-            "algorithm contain text. Remove the column, or leave the cell empty."
+            f"({file.dialect}), but only the columns model, source, target, dataset and algorithm "
+            "may contain text. Remove the column, or leave the cell empty."
         )
     return float(cell)
 

@@ -58,8 +58,8 @@ class DialogueName(Section):
     field: FieldPath = Field(description="field that contains the name of the dialogue")
     per: Literal["split", "file"] = Field(
         description=(
-            "scope in which names are unique: split, if names restart in each split, or file, if "
-            "they restart in each file"
+            "scope in which names are unique: split if names restart in each split, or file if "
+            "names restart in each file"
         )
     )
 

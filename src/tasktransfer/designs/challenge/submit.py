@@ -90,9 +90,9 @@ def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
     file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
-            f"{file}: rules is {rules}, and the records of a free study cannot be submitted. Set "
-            "rules: challenge and run the study again, which repeats the training runs that "
-            "finished without these rules."
+            f"{file}: The study has rules: {rules}, and the records of a free study cannot be "
+            "submitted. Set rules: challenge and run the study again, which repeats the training "
+            "runs that finished without these rules."
         )
     datasets = list(study.config.dataset_names)
     if options.dataset not in datasets:
@@ -207,7 +207,7 @@ def _refuse_different_instances(
             difference = f"row {number}: {a}, {b}"
             break
     raise RecordError(
-        f"{first.predictions_path}: The instances differ from those of "
+        f"{first.predictions_path}: The instances differ from the instances of "
         f"{other.predictions_path} ({difference}). Run both stages again on the same data."
     )
 

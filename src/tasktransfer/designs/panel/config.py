@@ -154,7 +154,12 @@ class PanelConfig(CommonConfig):
     )
     models: Annotated[
         tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(check_unique_names)
-    ] = Field(description="encoders, of which the panel uses the first one, and models of prompted")
+    ] = Field(
+        description=(
+            "models of the study: encoders (the panel uses the first encoder), and models that "
+            "prompted lists"
+        )
+    )
     training: PanelTraining = Field(
         default=PanelTraining(), description="default hyperparameters of every training"
     )
@@ -176,7 +181,7 @@ class PanelConfig(CommonConfig):
         default=16,
         ge=1,
         le=1024,
-        description="factor by which the bottleneck of an adapter is smaller than the hidden size",
+        description="hidden size divided by the size of an adapter's bottleneck",
     )
     pairs: PairsConfig = Field(default=PairsConfig(), description="settings of the training pairs")
     labeller: LabellerConfig | None = Field(

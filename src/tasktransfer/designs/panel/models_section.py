@@ -45,8 +45,8 @@ class PromptedRater(PromptedModelConfig):
     test_data_seen: SeenField = Field(
         default="unknown",
         description=(
-            "whether the model has seen the rated sets in its training (contamination), as far as "
-            "known; the answer is only shown and does not affect any rating"
+            "whether the model saw the rated sets in its training (contamination), as far as "
+            "known; the answer is shown in tables and does not affect any rating"
         ),
     )
 

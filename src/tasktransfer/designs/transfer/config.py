@@ -108,15 +108,15 @@ class TransferConfig(CommonConfig):
     ] = Field(
         exclude=True,
         description=(
-            "datasets of the study: those of the package with their tasks, and your own with "
-            "their files"
+            "datasets of the study: datasets of the package with their tasks, and your own "
+            "datasets with their files"
         ),
     )
     models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(check_unique_names)] = Field(
         default=(),
         description=(
-            "models of the study, each a checkpoint with its family; required unless prompted "
-            "names a model behind an endpoint"
+            "models of the study, each with a checkpoint and a family; required unless a model in "
+            "prompted has an endpoint"
         ),
     )
     algorithms: (

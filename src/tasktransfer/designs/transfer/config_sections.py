@@ -173,5 +173,8 @@ class TransferCheckpoints(CheckpointConfig):
         BeforeValidator(_expand_kinds, json_schema_input_type=Literal["all"] | list[StageKind]),
     ] = Field(
         default=("baseline",),
-        description="kinds of stages whose checkpoints stay on disk, or all of them",
+        description=(
+            "kinds of stages whose checkpoints stay on disk; all to keep the checkpoints of every "
+            "kind"
+        ),
     )

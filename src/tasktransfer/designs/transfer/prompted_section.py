@@ -55,8 +55,8 @@ class PromptedConfig(PromptedModelConfig):
     test_data_seen: _SeenOfDatasets = Field(
         default="unknown",
         description=(
-            "whether the model has seen the test dialogues in its training (contamination), as "
-            "far as known; one answer, or one per dataset; the answer is only shown and does not "
+            "whether the model saw the test dialogues in its training (contamination), as far as "
+            "known; one answer, or one per dataset; the answer is shown in tables and does not "
             "affect any score"
         ),
     )

@@ -136,8 +136,8 @@ def read_convai2(files: Files) -> Iterator[CorpusDialogue]:
             dialogue.utterances for dialogue in dialogues
         ]:
             raise DataError(
-                f"{files[CONVAI2_REVISED]}: The dialogues differ from those of "
-                f"{files[CONVAI2]}. Copy both files from one release, or remove this one."
+                f"{files[CONVAI2_REVISED]}: The dialogues differ from the dialogues in "
+                f"{files[CONVAI2]}. Copy both files from one release, or remove this file."
             )
         dialogues = [
             replace(dialogue, revised=other.persona)
