@@ -76,7 +76,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
             "personality_detection",
             "prediction",
             pa.array([["1", "0"]] * 4, pa.list_(pa.string())),
-            r"Instance d1_i0 .* has 2 answers .* expected 5",
+            r"Instance d1_i0 .* has 2 answers .* must have 5",
         ),
         (
             QA,

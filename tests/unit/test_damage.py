@@ -149,7 +149,7 @@ KINDS: dict[str, tuple[Damage, str]] = {
     "folder": (a_folder, "not a regular file"),
     "broken link": (a_broken_link, "a link to a missing file"),
     "schema": (edited(schema=5), "has schema 5"),
-    "no object": (lambda record: record.write_text("[1]"), "must contain an object"),
+    "no object": (lambda record: record.write_text("[1]"), "must be an object"),
     "NaN": (
         edited(training__selections__0__dev_score=float("nan")),
         "training.selections[0].dev_score: The value is nan",

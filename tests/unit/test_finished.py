@@ -91,7 +91,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "truncated": (written("metrics.json", b'{"schema": 3, "node'), "not valid JSON"),
     "binary": (written("metrics.json", bytes(range(256))), "not valid JSON"),
     "deep": (written("metrics.json", b"[" * 100_000), "not valid JSON"),
-    "no object": (written("metrics.json", b"[]"), "must contain an object"),
+    "no object": (written("metrics.json", b"[]"), "must be an object"),
     "schema": (edited(schema=5), "has schema 5"),
     "a schema that is gone": (edited(schema=1), "has schema 1"),
     "forged": (

@@ -229,5 +229,5 @@ def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:
     table = pq.read_table(packed)
     facts = {FOOTER: json.dumps({"schema": 99}).encode()}
     pq.write_table(table.replace_schema_metadata(facts), "later.parquet")
-    with pytest.raises(RecordError, match="schema 99, expected 2"):
+    with pytest.raises(RecordError, match="schema 99 instead of 2"):
         read_pack(Path("later.parquet"))
