@@ -78,16 +78,20 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "another dataset": (
         "DailyDialog",
         metadata("dataset_name", "Friends"),
-        ("TLiDB_DailyDialog.json", "metadata.dataset_name", "'Friends', expected 'DailyDialog'"),
+        (
+            "TLiDB_DailyDialog.json",
+            "metadata.dataset_name",
+            "'Friends', but it must be 'DailyDialog'",
+        ),
     ),
     "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "contains none of")),
     "a mark that is a text": (
         "Friends",
         metadata("synthetic", "yes"),
-        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "expected true or false. Write true"),
+        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "must be true or false. Write true"),
     ),
     "a mark that is a number": ("Friends", metadata("synthetic", 1), ("metadata.synthetic", "1")),
-    "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "None")),
+    "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "null")),
     "no data": ("Friends", lambda t: t.content.pop("data"), ("key 'data' is missing",)),
     "data is no list": (
         "Friends",
@@ -231,7 +235,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
         (
             "'a_context0_sample0'",
             "samples[0].label",
-            "found True, expected the number of an option",
+            "true, but it must be the number of an option",
         ),
     ),
     "too few options": (
