@@ -274,7 +274,7 @@ SINGLE = [
     (sound.VALID, lambda content: content + b"1 hello\n", ":121: The line contains"),
     (EMOTION, as_csv(("Dialog_ID", "Type", "Actor", "Text")), "contains no dialogue. Copy"),
     (WOZ, put("val3.json", "log", value=[]), "dialogue val3.json: The dialogue has no log"),
-    (WOZ, with_json(lambda all_: all_["val3.json"]["log"].pop()), "val3.json: The dialogue has"),
+    (WOZ, with_json(lambda all_: all_["val3.json"]["log"].pop()), "val3.json: The dialogue"),
     (WOZ, put("val3.json", "log", 0, "text"), "val3.json, turn 0: The turn has no text"),
     (WOZ, put("val3.json", "log", 1, "metadata"), "val3.json, turn 1: The metadata is"),
     ("goemotions/dev.csv", as_csv(("label", "content"), (28, "x")), ":2: '28' is not a label"),
