@@ -199,7 +199,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
     (
         "learning rate 0",
         changed("training", "learning_rate", to=0),
-        ["training.learning_rate: The value is 0", "above 0"],
+        ["training.learning_rate: The value is 0", "greater than 0"],
     ),
     (
         "learning rate -1e-3",
