@@ -52,6 +52,7 @@ EXPLAINED = {
         "differences EmoPrepend-1 emoprepend-1 generation ED 'log PPL'",
     ],
     "minilm-controls": ["table2 DailyDialog minilm pretrain_finetune"],
+    "minilm-emotions": ["Friends minilm pretrain_finetune MER EER"],
     "minilm-matrix": [
         "regret DailyDialog minilm multitask esm_logme",
         "table1 DailyDialog causal_emotion_entailment",

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tasktransfer import cli
 from tasktransfer.designs import load_config, open_study
 from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.results.study import Study
+from transfer_frames import write_collected, write_statistics
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,3 +41,20 @@ def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
         opened = open_study(config, there, need_inputs=False)
         assert merge_results(opened, records)["counts"]["refused"] == 0
     return open_study(config, there, need_inputs=False)
+
+
+def build_shipped_tables(pack: str, preset: str, folder: Path) -> Study:
+    """Merge a pack into an empty folder, write all tables, and return the preset's study.
+
+    The config stays as it is, because a recipe needs the size of the model, which the pack knows by
+    the model's name. Neither the model nor the data are there.
+    """
+    config, results = ROOT / "workflow" / "presets" / preset, folder / "results"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        words = ["--config", str(config), "--set", f"results={results}"]
+        assert cli.main(["merge", str(ROOT / "shipped" / pack), *words]) == 0
+        study = open_study(str(config), {"results": str(results)}, need_inputs=False)
+        write_collected(study)
+        write_statistics(study)
+    return study

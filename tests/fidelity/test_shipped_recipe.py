@@ -8,9 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tasktransfer import cli
-from tasktransfer.designs import open_study
-from transfer_frames import write_collected, write_statistics
+from shipped_records import build_shipped_tables
 
 pytestmark = pytest.mark.slow
 
@@ -20,19 +18,8 @@ SECTION = PAGE.split("### Do the gains come from")[0]
 
 
 def read_references(pack: str, preset: str, folder: Path) -> pd.DataFrame:
-    """Return a study's rows of the table ``references`` with the best reference of each target.
-
-    The config stays as it is, because the recipe needs the size of the model, which the pack knows
-    by the model's name. Neither the model nor the data are there.
-    """
-    config, results = ROOT / "workflow" / "presets" / preset, folder / "results"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        words = ["--config", str(config), "--set", f"results={results}"]
-        assert cli.main(["merge", str(ROOT / "shipped" / pack), *words]) == 0
-        study = open_study(str(config), {"results": str(results)}, need_inputs=False)
-        write_collected(study)
-        write_statistics(study)
+    """Return a study's rows of the table ``references`` with the best reference of each target."""
+    study = build_shipped_tables(pack, preset, folder)
     rows = pd.read_parquet(Path(study.tables) / "references.parquet")
     best = rows.groupby(["dataset", "target"])["reference_score"].idxmax()
     return rows.loc[best].set_index(["dataset", "target"])

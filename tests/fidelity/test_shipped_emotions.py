@@ -1,0 +1,98 @@
+"""The positive control with two emotion tasks agrees with docs/transfer.md."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from shipped_records import build_shipped_tables
+from tasktransfer.results.study import Study
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### A positive control")[1]
+SECTION = PAGE.split("### Larger models")[0]
+NAMES = {"emory_emotion_recognition": "EmoryNLP", "MELD_emotion_recognition": "MELD"}
+ALGORITHMS = {
+    "pretrain_finetune": "pre-train → fine-tune",
+    "multitask": "multitask",
+    "multitask_finetune": "multitask → fine-tune",
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    pack, preset = "minilm-emotions.parquet", "minilm-emotions.yaml"
+    return build_shipped_tables(pack, preset, tmp_path_factory.mktemp("known"))
+
+
+def read_table(study: Study, name: str) -> pd.DataFrame:
+    return pd.read_parquet(Path(study.tables) / f"{name}.parquet")
+
+
+def format_effect(delta: float, low: float, high: float) -> str:
+    return f"{delta:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
+
+
+def test_the_table_has_these_cells(study: Study) -> None:
+    keys = ["algorithm", "source", "target"]
+    cells = read_table(study, "cells").set_index(keys)
+    longer = read_table(study, "control_cells").set_index(keys)
+    assert set(longer["control"]) == {"longer_baseline"}
+    expected = []
+    for key, row in cells.iterrows():
+        algorithm, source, target = key
+        beyond = longer.loc[key]
+        expected.append(
+            f"| {NAMES[source]} → {NAMES[target]} | {ALGORITHMS[algorithm]} | {row['score']:.1f} | "
+            f"{format_effect(row['delta'], row['low'], row['high'])} | "
+            f"{format_effect(beyond['delta'], beyond['low'], beyond['high'])} |"
+        )
+    lines = re.findall(r"^\| (?:EmoryNLP|MELD) → .*\|$", SECTION, flags=re.M)
+    assert sorted(lines) == sorted(expected), "\n".join(expected)
+
+
+def test_the_baselines_have_these_scores(study: Study) -> None:
+    references = read_table(study, "references")
+    longer = read_table(study, "control_cells").set_index("target")["baseline_score"]
+    best = references.loc[references.groupby("target")["reference_score"].idxmax()]
+    expected = [
+        f"| {NAMES[row.target]} | {row.score:.1f} | {longer.loc[row.target].mean():.1f} | "
+        f"{row.reference_score:.1f} |"
+        for row in best.itertuples()
+    ]
+    lines = re.findall(r"^\| (?:EmoryNLP|MELD) \| .*\|$", SECTION, flags=re.M)
+    assert sorted(lines) == sorted(expected), "\n".join(expected)
+    assert set(best["reference"]) == {"frozen_logistic"}
+
+
+def test_the_findings_are_in_the_tables(study: Study) -> None:
+    cells = read_table(study, "cells")
+    longer = read_table(study, "control_cells")
+    best = read_table(study, "references").groupby("target")["reference_score"].max()
+    tuned = cells[cells["algorithm"] == "pretrain_finetune"]
+    assert (tuned["low"] > 0).all()
+    assert not (longer["low"] > 0).any(), "no transfer is better than the longer baseline"
+    joint = longer[longer["algorithm"] == "multitask"]
+    assert (joint["high"] < 0).all()
+    assert (cells["score"] < cells["target"].map(best)).all()
+    states = read_table(study, "references").groupby("target")["state"].first()
+    assert states["emory_emotion_recognition"] == "collapsed"
+    collapsed = read_table(study, "collapsed").set_index(["algorithm", "target"])
+    share = collapsed.loc[("baseline", "emory_emotion_recognition"), "share"]
+    assert f"the label neutral for {100 * share:.0f} % of the test instances" in " ".join(
+        SECTION.split()
+    )
+
+
+def test_the_readme_has_these_gains(study: Study) -> None:
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    for name in ("cells", "control_cells"):
+        rows = read_table(study, name)
+        for row in rows[rows["algorithm"] == "pretrain_finetune"].itertuples():
+            effect = f"{row.delta:.1f} [{row.low:.1f}, {row.high:.1f}]".replace("-", "−")
+            assert effect in readme
