@@ -53,6 +53,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "fidelity/test_panel.py": of_package("datasets/", "designs/panel/"),
     "fidelity/test_real_training.py": TRAINING,
     "fidelity/test_shipped_matrix.py": SHIPPED,
+    "fidelity/test_shipped_emotions.py": SHIPPED,
     "fidelity/test_shipped_recipe.py": SHIPPED,
     "hostile/test_many_datasets.py": of_package("cli/", "data/", "datasets/", "files/"),
     "hostile/test_shards.py": (*of_package("files/", "operate/"), "tests/hostile/"),
