@@ -213,7 +213,7 @@ def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
     node = study.get_node(digest)
     if not isinstance(node, kind):
         raise ConfigError(
-            f"{digest}: This node has the kind {type(node).__name__.lower()} ({node.label}), but "
+            f"{digest}: This node is of kind {type(node).__name__.lower()} ({node.label}), but "
             f"the command needs a node of kind {kind.__name__.lower()}. Pass the digest of another "
             "node."
         )

@@ -33,7 +33,7 @@ from tasktransfer.selection.selector import MEASUREMENTS
 
 
 def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
-    """Return the inputs of a folder of cached instances: the tiny world, if it is generated.
+    """Return the input files of cached instances: the tiny world's, if the data are generated.
 
     A release has no inputs for Snakemake: `tasktransfer` finds and checks it.
     """

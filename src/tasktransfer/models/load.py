@@ -230,8 +230,8 @@ def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
     if loading.model.adapter is None:
         raise ModelError(
             f"{start}: The folder contains an adapter ({CONFIG_FILE}) without its base model, but "
-            f"{loading.model.name} has no adapter. Use a checkpoint that was trained without "
-            "adapters."
+            f"the config sets no adapter for the model {loading.model.name}. Use a checkpoint "
+            "that was trained without adapters."
         )
     if loading.base is not None:
         return loading.base, loading.base_revision

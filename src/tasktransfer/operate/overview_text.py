@@ -87,7 +87,11 @@ def _format_counts(counts: dict[str, int]) -> list[str]:
 def format_indented_table(
     rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]
 ) -> list[str]:
-    """Return the indented lines of a ``format_table``. ``columns``: title → key of the rows."""
+    """Return the lines of a table, indented.
+
+    Args:
+        columns: title → key of the rows.
+    """
     shown = [{title: row[key] for title, key in columns.items()} for row in rows]
     return [f"  {line}" for line in format_table(shown)]
 

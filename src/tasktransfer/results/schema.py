@@ -65,7 +65,9 @@ class StageNode(TypedDict):
     step: Annotated[
         Name,
         Field(
-            description=("kind of stage: the step of a method that the stage computes, as in paths")
+            description=(
+                "kind of the stage, as in its path, for example baseline, multitask or finetune"
+            )
         ),
     ]
     model: Name
@@ -219,9 +221,9 @@ class Cost(TypedDict):
             Amount | None,
             Field(
                 description=(
-                    "this training's part of the device's energy, measured in the process that "
-                    "finished the training; null if the device does not report energy; "
-                    "absent in old records"
+                    "energy that the device used during the training, divided by the number of "
+                    "slots of the GPU; measured only in the process that finished the training; "
+                    "null if the device does not report energy; absent in old records"
                 )
             ),
         ]

@@ -151,7 +151,7 @@ def recommend_sources(
 
 
 def select_evidence(question: Question, others: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Return the transfers that judge selectors, and whether only similar targets are among them.
+    """Return the transfers that compare selectors, and whether all are of similar targets.
 
     Targets whose baselines have not learned their task are left out. Targets that share labels with
     the question's target are used alone if there are enough of them.

@@ -298,7 +298,7 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
     variances, degrees = np.moveaxis(np.array(padded), 2, 0)
     shares = (variances / error[:, None] ** 2) ** _SHARE_POWER
 
-    def compute_tail_reach(level: npt.ArrayLike) -> Floats:
+    def compute_half_width(level: npt.ArrayLike) -> Floats:
         """Return half the width of the interval with this error probability, in standard errors."""
         tail = np.asarray(level, np.float64)[..., None] / 2
         normal = special.ndtri(tail) ** 2
@@ -306,11 +306,11 @@ def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
         squared = normal[..., 0] + (shares * more).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squared, 0)), np.float64)
 
-    at_level = compute_tail_reach(1 - LEVEL)
+    at_level = compute_half_width(1 - LEVEL)
     # At least e^-300, where squared quantiles with one degree of freedom are still finite.
     size, away, tail = len(estimates), np.abs(delta) / error, (1 - LEVEL) / 2
     p = np.exp(
-        _find_falling_root(lambda x: compute_tail_reach(np.exp(x)) - away, -300.0, 0.0, size)
+        _find_falling_root(lambda x: compute_half_width(np.exp(x)) - away, -300.0, 0.0, size)
     )
     like = np.exp(
         _find_falling_root(lambda x: -special.stdtrit(np.exp(x), tail) - at_level, 0.0, 14.0, size)

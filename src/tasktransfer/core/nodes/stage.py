@@ -55,8 +55,8 @@ class Start:
         if self.stage and isinstance(self.at, int) and not self.stage.keeps_round(self.at):
             raise ConfigError(
                 f"start from {self.stage.label} at {self.at}: This stage keeps only the rounds "
-                f"{', '.join(map(str, self.stage.selection.rounds))}. Add {self.at} to the kept "
-                "rounds."
+                f"{', '.join(map(str, self.stage.selection.rounds))}. Add {self.at} to the "
+                "rounds of its selection."
             )
 
     @property

@@ -173,7 +173,7 @@ def _find_turn_lists(path: str, lists: Sequence[list[Any]], depth: int) -> Itera
 def _find_nested_turn_lists(
     path: str, items: Sequence[Sequence[Any]], depth: int
 ) -> Iterator[TurnList]:
-    """Yield turns that are lists, such as ``["Ann", "hello"]``, or consecutive lists of turns."""
+    """Yield lists of turns that are lists (``["Ann", "hello"]``) or that are nested in lists."""
     inner = [item for some in items for item in some]
     is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
     if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):

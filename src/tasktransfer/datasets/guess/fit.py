@@ -23,7 +23,7 @@ from tasktransfer.datasets.guess.columns import (
     find_unnameable_fields,
 )
 from tasktransfer.datasets.guess.dialogues import Section, propose_dialogues
-from tasktransfer.datasets.guess.order import find_order_field
+from tasktransfer.datasets.guess.order import find_unsorted_order_field
 from tasktransfer.errors import DataError, escape_line
 
 MAX_CANDIDATES = 12
@@ -166,7 +166,7 @@ def _add_turn_order(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
         for key, values in collect_columns(objects).items():
             if len(values) == len(objects):
                 groups.setdefault(key, []).append(values)
-    order = find_order_field(
+    order = find_unsorted_order_field(
         {k: g for k, g in groups.items() if len(g) == len(objects_by_dialogue)}
     )
     found = _fit_candidate({**fit.section, "order": order}, rows) if order else None

@@ -39,8 +39,8 @@ def is_turn_number(groups: Sequence[Sequence[Any]]) -> bool:
     return max(map(len, long)) > 2 or len({str(group[0]) for group in groups}) == 1
 
 
-def find_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return a field with the number or time of turns by which the turns are not sorted, or None.
+def find_unsorted_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
+    """Return a field that numbers or times the turns, if it does not sort them; otherwise None.
 
     Args:
         columns: field → its values in each dialogue, for fields that all turns have.

@@ -161,9 +161,10 @@ class EmpatheticConfig(CommonConfig):
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
-            "controls to run: EmoPrepend-1 with gold labels (not comparable with other methods) "
-            "or with random labels; untrained is an ensemble whose second encoder was not trained "
-            "on emotions; longer is Base trained a second time for as many epochs as an ensemble"
+            "controls to run: gold and random are EmoPrepend-1 with gold labels (not comparable "
+            "with other methods) and with random labels; untrained is an ensemble whose second "
+            "encoder was not trained on emotions; longer is Base trained a second time for as "
+            "many epochs as an ensemble"
         ),
     )
     brought: Brought = Field(

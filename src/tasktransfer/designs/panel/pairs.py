@@ -237,8 +237,8 @@ def refuse_contradiction(
     both = [(pair, new) for pair, new in zip(made, labelled, strict=True) if new is not None]
     if both and all(pair.target != new.target for pair, new in both):
         raise DataError(
-            f"{where}: The labels contradict the construction of all {len(both)} pairs, for "
-            f"example {both[0][0].id} with label {both[0][1].target[0]}. Label 1 must mean that a "
+            f"{where}: All {len(both)} labels are the opposite of the labels by construction, for "
+            f"example label {both[0][1].target[0]} for {both[0][0].id}. Label 1 must mean that a "
             "response fits. Correct the labeller's data or the given probabilities."
         )
 

@@ -256,8 +256,8 @@ class ProbesSection(Section):
     human_judgements: UserPath | None = Field(
         default=None,
         description=(
-            "CSV file of human judgements for the figure of ties, with ties marked in the column "
-            "choice; null to use synthetic judgements"
+            "CSV file of human judgements for the figure that shows the percentage of ties; ties "
+            "have the value tie in the column choice; null to use synthetic judgements"
         ),
     )
     wordcont_text: Literal["context", "target"] = Field(

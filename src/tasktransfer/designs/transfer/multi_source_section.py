@@ -49,8 +49,8 @@ class MultiSourceConfig(Section):
     ] = Field(
         default="off",
         description=(
-            "off; named for the targets listed below; or auto to select targets and sources from "
-            "the single-source results"
+            "off for no runs with several sources; named to use the targets and sources in the "
+            "key named; or auto to select targets and sources from the single-source results"
         ),
     )
     named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
@@ -74,8 +74,8 @@ class MultiSourceConfig(Section):
         default="dev",
         description=(
             "split whose scores determine the sources in mode auto, or selector that ranks the "
-            "sources; test follows the paper, but then the same scores select and evaluate the "
-            "runs"
+            "sources; the value test follows the paper, but the same scores then select and "
+            "evaluate the runs"
         ),
     )
     algorithms: (

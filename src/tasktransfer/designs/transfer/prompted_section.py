@@ -79,7 +79,7 @@ Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 
 
 def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
-    """Yield a problem for each dataset with a task whose prompts hide the text to answer about."""
+    """Yield a problem for each dataset whose prompts do not show what an answer is about."""
     for dataset in datasets:
         cards = get_tasks(dataset.name)
         for name in dataset.tasks:

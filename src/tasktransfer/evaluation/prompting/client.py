@@ -95,7 +95,7 @@ class RefusedError(Exception):
         elif 300 <= self.status < 400:
             remedy = "Redirections are not followed. Set endpoint to the new address."
         else:
-            remedy = "Check endpoint and served of this prompted model."
+            remedy = "Check the keys `endpoint` and `served` of this prompted model."
         return EndpointError(f"{str(self).rstrip('.')}. {remedy}")
 
 

@@ -93,7 +93,8 @@ class EndpointProbe:
             completions = self._probe_path(COMPLETIONS)
         except RefusedError as error:
             raise EndpointError(
-                f"{refusal}. {error}. Check endpoint and served of this prompted model."
+                f"{refusal}. {error}. Check the keys `endpoint` and `served` of this prompted "
+                "model."
             ) from error
         try:
             return self._probe_path(CHAT)

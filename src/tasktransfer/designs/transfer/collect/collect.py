@@ -204,7 +204,7 @@ def split_sources(source: str | None) -> list[str]:
 
 
 def build_run_key(run: Run) -> Values:
-    """Return the values that identify a run in tables, ``build_source_key``, target and seed."""
+    """Return the values that identify a run in tables: its source key, target and seed."""
     dataset, model, method, sources, target, seed = get_run_name(run)
     return *build_source_key(dataset, model, method, sources), target, seed
 

@@ -109,7 +109,7 @@ def list_labels(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_errors(frames: Frames) -> pd.DataFrame | None:
-    """Return the predictions of all methods on the instances with the most errors of each task.
+    """Return all methods' predictions for the instances that most methods get wrong.
 
     None if the study has no task of the user with one label per input.
     """
