@@ -308,14 +308,14 @@ def test_everything_that_is_missing_is_told_at_once(tmp_path: Path) -> None:
     told = {line.split(":")[0].strip(): line for line in lines[1:]}
     assert set(told) == set(TASKS)
     assert "is not in the study" in told["personality_detection"]
-    assert f"  {QA}: The plan has no transfer to it" in str(caught.value)
+    assert f"  {QA}: The plan has no transfer to this task" in str(caught.value)
     assert "  reading_comprehension: The baseline of the task is not finished" in str(caught.value)
     assert f"  {RE}: The baseline of the task is not finished" in str(caught.value)
 
 
 def test_fixed_algorithms_that_the_study_lacks(study: Study) -> None:
     policy = parse_policy("fixed:multitask_finetune", "Friends", None)
-    with pytest.raises(ConfigError, match=r"no transfer to it with multitask_finetune"):
+    with pytest.raises(ConfigError, match=r"no transfer to this task with multitask_finetune"):
         picked(study, policy)
 
 

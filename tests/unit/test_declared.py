@@ -396,7 +396,7 @@ def test_a_file_is_of_one_split(tmp_path: Path) -> None:
     declaration = written(tmp_path, "json lines")
     (tmp_path / "copy.jsonl").symlink_to(declaration["files"]["train"])
     declaration["files"]["dev"] = str(tmp_path / "copy.jsonl")
-    with pytest.raises(DataError, match=r"Both .*files\.train and .*files\.dev name"):
+    with pytest.raises(DataError, match=r"both .*files\.train and .*files\.dev"):
         made(declaration)
     declaration["files"]["dev"] = str(tmp_path / ("x" * 300))
     with pytest.raises(ValueError, match="a name of 300 bytes"):

@@ -152,7 +152,7 @@ CASES: dict[str, Case] = {
     ),
     "options of another number": Case(
         lines(row(0, **chosen), row(1, options=["a", "b", "c"], a=0)),
-        *("train.jsonl:1 has 2, train.jsonl:2 has 3", "same number"),
+        *("train.jsonl:1 has 2, but train.jsonl:2 has 3", "same number"),
         test=lines(row(90, **chosen)),
         **C,
     ),

@@ -291,7 +291,7 @@ def test_without_an_effect_nothing_is_claimed_and_the_coin_is_no_probe() -> None
 def test_one_run_of_an_encoder_is_no_test_of_training() -> None:
     told = probed(8.0, float("nan"), (-0.1, 0.8))
     assert told[0].startswith("With one run per encoder, probe F1 is higher after training")
-    assert "in 1 of 1 pairs of model and probe. No difference is tested" in told[0]
+    assert "in 1 of 1 pairs of model and probe. Differences are not tested" in told[0]
     assert not any("significantly raised" in line for line in told)
 
 

@@ -84,7 +84,7 @@ class SplitDialogue(NamedTuple):
 
 def check_disjoint_splits(
     dialogues: Iterable[SplitDialogue],
-    remedy: str = "Keep it in one of them",
+    remedy: str = "Keep the dialogue in one of them",
     *,
     allowed: float = 0.0,
     least_words: int = MIN_WORDS,

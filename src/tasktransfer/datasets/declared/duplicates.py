@@ -57,8 +57,8 @@ class Duplicates:
             raise DataError(f"{named} already at {before[1]}. Give each dialogue its own name.")
         remedy = f"set dialogue.id: {{field: {self.id_field}, per: split}}"
         raise DataError(
-            f"{named} in {split} and in {before[0]} ({before[1]}). Keep it in one of them, "
-            f"{LEAK_REASON}."
+            f"{named} in {split} and in {before[0]} ({before[1]}). Keep the dialogue in one of "
+            f"them, {LEAK_REASON}."
             + (f" If names restart in each file, {remedy}." if self.id_field else "")
         )
 

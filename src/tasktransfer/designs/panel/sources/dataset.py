@@ -208,7 +208,7 @@ class _DatasetReader:
         """Raise DataError if a dialogue is in two splits, or if a corpus has too few dialogues."""
         check_disjoint_splits(
             convert_for_split_check(dialogues),
-            "Keep it in one of them, and give each dialogue its own ID",
+            "Keep the dialogue in one of them, and give each dialogue its own ID",
             generated=SYNTHETIC in files,
         )
         path = files[next(f for f in files if f.startswith(self.corpora[task].files[0]))]
