@@ -109,7 +109,7 @@ COMMON: list[tuple[str, Any, str]] = [
 OWN: dict[str, list[tuple[str, Any, str]]] = {
     "empathetic": [
         ("retrieval.methods", [], "1 or more items"),
-        ("retrieval.methods.0", "emoprepend-33", "there are only 32. Lower"),
+        ("retrieval.methods.0", "emoprepend-33", "there are only 32. Reduce"),
         ("generation.methods.0", "bas", "Did you mean 'base'?"),
         ("retrieval.model", "writer", "has family encoder_decoder"),
         ("classifier.model", "nobody", "The model 'nobody' is unknown"),
@@ -204,7 +204,7 @@ def _of_several_keys() -> Iterator[Case]:
         {"name": "two", **TINY, "second_encoder": "one"},
     ]
     for name, study, named in (
-        ("a corpus without a probe", both, ("corpora[1]", "names no probe of PersonaChat")),
+        ("a corpus without a probe", both, ("corpora[1]", "contains no probe of PersonaChat")),
         ("a circle of models", circle, ("models[4].second_encoder", "has a second encoder, too")),
         (
             "empathetic: too many runs",

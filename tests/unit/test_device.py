@@ -196,5 +196,5 @@ def test_jobs_of_a_batch_system_do_not_wait_for_each_other(
 @pytest.mark.parametrize("text", ["0", "two", "-1", ""])
 def test_a_wrong_number_of_slots_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TASKTRANSFER_SLOTS_PER_GPU", text)
-    with pytest.raises(ConfigError, match=r"SLOTS_PER_GPU.*whole number"), lease_device(["0"]):
+    with pytest.raises(ConfigError, match=r"SLOTS_PER_GPU.*positive integer"), lease_device(["0"]):
         pass

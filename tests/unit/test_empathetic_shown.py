@@ -145,7 +145,7 @@ def test_a_gain_that_needs_no_emotion_is_not_credited_to_emotions() -> None:
 def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     effects = {**EFFECTS, ("generation", "my-system", "bleu", ""): (2.0, 1.0, 3.0)}
     *_, last = write_answer(view({"differences": compared(effects, 0.01)}))
-    assert last.startswith("my-system is significantly better than Base: AVG BLEU, generation (+2")
+    assert last.startswith("Your system my-system is significantly better than Base.")
     *_, last = write_answer(view({"differences": compared(effects, 0.2)}))
     assert last.startswith("my-system is not significantly different from Base")
 
