@@ -195,7 +195,7 @@ def test_answers_of_a_wrong_shape_are_refused(
 
 
 def test_exact_match_without_an_answerable_instance_has_no_value() -> None:
-    with pytest.raises(DataError, match="all 2 are unanswerable"):
+    with pytest.raises(DataError, match="all 2 instances are unanswerable"):
         evaluate_predictions(CAUSAL_SPAN, [("x",)] * 2, [("Impossible answer",)] * 2)
 
 

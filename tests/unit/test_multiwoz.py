@@ -80,7 +80,7 @@ def slots_of_another_type(log: Any) -> None:
             "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the",
         ),
         (out_of_order, "dialogue D0, turn 1: The turn is a user turn .* must alternate"),
-        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]' instead"),
+        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]', but"),
         (unknown_domain, "dialogue D0, turn 1: The domain 'spaceport' is unknown"),
     ],
 )

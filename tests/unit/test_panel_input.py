@@ -208,7 +208,7 @@ def test_a_domain_with_fewer_pairs_than_requested_is_reported(world: Path) -> No
         ),
         (
             lambda one: 0.01 if one.target == (FITS,) else 0.99,
-            r"Harbour, train: The labels contradict the construction of all \d+ pairs, .*Fix",
+            r"Harbour, train: All \d+ labels are the opposite of the labels.*Correct",
         ),
     ],
 )

@@ -125,7 +125,7 @@ def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
 def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
     rows = [instance(n, ("only",)) for n in range(5)]
     inputs, _ = given(tmp_path, rows[:3], rows[3:], np.zeros((5, 2)))
-    told = "t: .* all 3 training instances, from d0-1 of dialogue d0 to d2-1 of d2, have 'only'"
+    told = r"t: .* all 3 training instances, from d0-1 .* to d2-1 .*, have 'only'"
     with pytest.raises(DataError, match=told):
         fit_probes(inputs)
     inputs, _ = given(tmp_path, [instance(n, ()) for n in range(3)], rows[3:], np.zeros((5, 2)))
@@ -137,7 +137,7 @@ def test_a_representation_that_is_nan_is_refused(tmp_path: Path) -> None:
     rows, matrix = some(30, np.random.default_rng(0))
     matrix[7, 2] = np.nan
     inputs, _ = given(tmp_path, rows[:20], rows[20:], matrix)
-    with pytest.raises(DataError, match=r"instance d7-1, dialogue d7, contains nan\. Train the"):
+    with pytest.raises(DataError, match=r"instance d7-1 .* contains the value nan\. Train"):
         fit_probes(inputs)
 
 
@@ -208,7 +208,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
         DataError,
-        match=r"judgements\.csv:1: The column choice is missing. The line names .id, answer",
+        match=r"judgements\.csv:1: The column choice is missing. The columns are .id, answer",
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: The file is missing"):

@@ -158,7 +158,7 @@ def test_a_record_of_another_schema_is_refused_with_its_remedy(
     with pytest.raises(RecordError) as refusal:
         read_record(path)
     assert str(refusal.value) == (
-        f"{path}: The record has schema {schema!r}, expected 4, because another version of "
+        f"{path}: The record has schema {schema!r} instead of 4, because another version of "
         f"tasktransfer wrote it. {REMEDY}."
     )
 
