@@ -38,7 +38,7 @@ from tasktransfer.present.sentences import (
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
-NOTHING = "No conclusion about transfer is possible: no pair of tasks has a confidence interval."
+NOTHING = "No conclusion about transfer is possible"
 
 
 def write_answer(frames: Frames) -> list[str]:
@@ -66,7 +66,7 @@ def write_answer(frames: Frames) -> list[str]:
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     tested = singles[singles["q"].notna()]
     if tested.empty:
-        nothing = [f"{NOTHING} {ONE_RUN}" if len(singles) else NOTHING]
+        nothing = [f"{NOTHING}. {ONE_RUN}" if len(singles) else f"{NOTHING}: no pair has a result."]
         return [*advice, *_add_caution([*(first or nothing), *unlearned], compared)]
     averages = [*_describe_averages(frames["summary"], tested, one_label)]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
