@@ -115,7 +115,8 @@ def _build_block(
     listed = [_build_row(row, shorts, limit) for row in to_records(ordered)]
     best = listed[0]
     first = to_records(ordered)[0]
-    verdict = f"q {best.q}" if best.is_significant else "not significant"
+    untested = "not significant" if pd.notna(first["q"]) else "not tested"
+    verdict = f"q {best.q}" if best.is_significant else untested
     place = [first[key] for key in _KEYS]
     state, facts = _describe_baseline(frames, compared, place, float(first["baseline_score"]))
     return TargetBlock(
