@@ -147,7 +147,7 @@ def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     *_, last = write_answer(view({"differences": compared(effects, 0.01)}))
     assert last.startswith("Your system my-system is significantly better than Base.")
     *_, last = write_answer(view({"differences": compared(effects, 0.2)}))
-    assert last.startswith("my-system is not significantly different from Base")
+    assert last.startswith("Your system my-system is not significantly different from Base.")
 
 
 def test_words_that_labels_replace_are_reported() -> None:
