@@ -89,7 +89,7 @@ def test_an_answer_is_bounded(tmp_path: Path) -> None:
     [
         (Reply(b"[" * 100_000 + b"]" * 100_000), "not JSON"),
         (Reply(b'{"choices":' * 900 + b"1" + b"}" * 900), "cannot be read"),
-        (Reply(b'{"error":' * 900 + b"1" + b"}" * 900), "Check endpoint"),
+        (Reply(b'{"error":' * 900 + b"1" + b"}" * 900), "Check the keys `endpoint`"),
         (Reply(b'{"n": ' + b"9" * 6000 + b"}"), "not JSON"),
         (Reply(gzip.compress(b"{}" * 9), headers={"Content-Encoding": "gzip"}), r"\(gzip\)"),
         (Reply(b""), "OK"),
