@@ -301,7 +301,7 @@ def test_an_expert_that_is_not_as_its_training_left_it_rates_nothing(
     seen = capsys.readouterr()
     assert seen.out == ""
     assert f"error: {kept}/{ADAPTERS_FILE}: The SHA-256 of the file does not match" in seen.err
-    assert f"delete {record} and run its study with snakemake" in seen.err
+    assert f"Delete {record} and run the study with snakemake" in seen.err
     assert inspect_nodes(study).damaged.keys() == {first.digest}
     # A record without checksums, as in old releases, and one NaN.
     shutil.copytree(tmp_path / "kept", kept, dirs_exist_ok=True)

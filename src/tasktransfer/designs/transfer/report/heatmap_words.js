@@ -35,7 +35,7 @@ const words = (() => {
     const size = `${number(cell.delta, 1, true)} points`;
     const mark = {
       significant: ", significant",
-      "one-training": ", one training only",
+      "one-training": ", only one training run",
       "left-race": ", left the race",
     };
     const notes = [
