@@ -153,7 +153,7 @@ def test_killed_in_a_training_kept_snapshots_are_whole_and_go_on_to_be_chosen_by
         assert all(torch.equal(weight, again[key]) for key, weight in weights.items())
     chosen_by = pd.read_csv(folder / "results" / "figures" / "table8.csv")
     assert "BERT" in chosen_by.to_string()
-    substitute = "BERT's word vectors → vectors.txt"
+    substitute = "vectors.txt (instead of BERT's word vectors)"
     assert substitute in (folder / "results" / "figures" / "table8.md").read_text()
     one_snapshot_more(folder, longer, stage_folder)
 
