@@ -87,7 +87,10 @@ def collected(wildcards):
     tables, and they are built again. Files that the config names for tables and figures are read
     again if they change.
     """
-    read = [STUDY.missing_results_log, *map(expand_path, STUDY.config.files_read.values())]
+    read = [
+        STUDY.missing_results_log,
+        *map(expand_path, STUDY.config.files_read.values()),
+    ]
     return [*records(wildcards), *(file for file in read if Path(file).exists())]
 
 

@@ -87,7 +87,9 @@ def stage_outputs(kind):
         outputs["predictions"] = update(f"{folder}/rows.parquet")
     if STUDY.makes_checkpoint(kind):
         weights = directory(update(f"{folder}/checkpoint"))
-        outputs["checkpoint"] = weights if STUDY.keeps_checkpoints(kind) else temp(weights)
+        outputs["checkpoint"] = (
+            weights if STUDY.keeps_checkpoints(kind) else temp(weights)
+        )
     return outputs
 
 
