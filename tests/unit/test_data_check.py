@@ -156,7 +156,7 @@ def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:
         "train.jsonl:6: The text is not valid JSON",
         "train.jsonl:8: The field intent of task intent is missing, null or empty",
         "train.jsonl:21: Dialogue 'all-0' is already at",
-        "test.jsonl:1: The label 'other' of intent is in test but not in train",
+        "test.jsonl:1: The label 'other' of intent occurs once in test but never in train",
         "test.jsonl:2: The dialogue of test has the same text as one of train",
     ):
         assert words in found

@@ -137,7 +137,7 @@ def test_a_label_with_one_example_stays_in_train(tmp_path: Path) -> None:
         found = drawn(dataset)
         assert name in names(found, "train")
         assert [len(found[split]) for split in SPLITS] == [42, 6, 12]
-        (note,) = (note for note in dataset.told if "rare" in note)
+        (note,) = (note for note in dataset.told if "rare' (" in note)
         assert "1 label is in a single training dialogue, which stays in train" in note
         line = 1 + int(name[1:])
         assert f"'rare' (the first at own.jsonl:{line})" in note

@@ -42,7 +42,7 @@ def add_data_commands(parts: Any) -> None:
         command,
         "files",
         "FILE",
-        "check these files of dialogues, which may be of any split",
+        "check these files of dialogues, or the files of this folder; they may be of any split",
         nargs="+",
         type=Path,
     )
@@ -126,9 +126,10 @@ def derive_dataset_name(files: Sequence[Path]) -> str:
     """Return a name for a dataset: that of its first file, or of its folder if it is a split."""
     from tasktransfer.datasets.declared.files import SPLIT_WORDS, get_first_word
 
-    stem = files[0].name.partition(".")[0]
+    first = files[0].absolute()
+    stem = first.name.partition(".")[0]
     if get_first_word(stem) in SPLIT_WORDS:
-        stem = files[0].absolute().parent.name
+        stem = first.parent.name
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_-")
     return f"{plain[:1].upper()}{plain[1:]}" if plain else "Own"
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
+from tasktransfer.datasets.word_counts import count_unspaced
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
@@ -27,12 +28,6 @@ datasets share by chance has 5 words."""
 LEAK_REASON = "otherwise a model is tested on its training data"
 _IGNORED_BYTES = bytes(code for code in range(128) if not chr(code).isalnum())
 _VARIATION_SELECTORS = range(0xFE00, 0xFE10)
-_WITHOUT_SPACES = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
-)
-"""Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
-
-
 _WORD = re.compile(r"\w\S*")
 
 
@@ -69,8 +64,7 @@ def count_words(text: str) -> int:
 
     In scripts without spaces between words, two characters count as a word.
     """
-    unspaced = 0 if text.isascii() else len(_WITHOUT_SPACES.findall(text))
-    return len(_WORD.findall(text)) + unspaced // 2
+    return len(_WORD.findall(text)) + count_unspaced(text) // 2
 
 
 class SplitDialogue(NamedTuple):

@@ -5,7 +5,6 @@ No row is dropped silently.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from pydantic import ValidationError
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
-from tasktransfer.datasets.declared.files import SPLIT_WORDS, DataFile, check_file
+from tasktransfer.datasets.declared.files import DataFile, assign_splits, check_file
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.scopes import guess_scope, read_text_digests
@@ -32,7 +31,6 @@ from tasktransfer.datasets.declared.spellings import (
 )
 from tasktransfer.datasets.declared.survey import (
     KINDS_WITHOUT_LABELS,
-    TOKENS_PER_WORD,
     describe_skipped,
     get_survey,
 )
@@ -47,6 +45,7 @@ from tasktransfer.datasets.guess.check_text import (
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess_declaration
 from tasktransfer.datasets.one_split import MIN_WORDS, count_words, normalise_text
+from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import DataError
 
 MAX_GUESS_ROWS = 2000
@@ -89,8 +88,7 @@ def check_files(
     """Check the files of a new dataset, and return a declaration, problems and notes.
 
     Args:
-        paths: files. A file's split is in its name. The first file is train if no name contains
-            train.
+        paths: files or folders (``assign_splits``).
         name: name of the dataset.
         limit: maximum sequence length of a model, in tokens. None if it is not known yet, so that
             truncation is not reported.
@@ -117,11 +115,11 @@ class _FileCheck:
         skip_missing: bool,
         skip_empty: bool,
     ) -> None:
-        self.files = {path: check_file(path, "the command line") for path in paths}
-        self.splits = _guess_splits(paths)
+        self.splits = assign_splits(paths)
+        self.files = {path: check_file(path, "the command line") for path in self.splits}
         self.name, self.limit = name, limit
         self.skip_missing, self.skip_empty = skip_missing, skip_empty
-        self.tokens = tokens or (lambda text: round(len(text.split()) * TOKENS_PER_WORD))
+        self.tokens = tokens or (lambda text: round(estimate_tokens(text)))
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
@@ -365,9 +363,12 @@ class _FileCheck:
             train = by_split.get("train", Counter())
             for split, counts in by_split.items():
                 for label in counts.keys() - train.keys():
+                    number = "once" if counts[label] == 1 else f"{counts[label]:,} times"
                     self.problems.append(
-                        f"{self.first[task, label]}: The label {label!r} of {task} is in {split} "
-                        "but not in train. Correct the label, or list all labels under labels."
+                        f"{self.first[task, label]}: The label {label!r} of {task} occurs {number} "
+                        f"in {split} but never in train, so no model can learn it. Correct the "
+                        "label, add training dialogues with it, or list all labels under "
+                        f"datasets.{self.name}.tasks.{task}.labels."
                     )
 
     def _check_as_study(self, declaration: Declaration) -> None:
@@ -379,20 +380,6 @@ class _FileCheck:
             self.problems.append(str(error))
         else:
             self.notes += [note for note in survey.told if note not in self.notes]
-
-
-def _guess_splits(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return a mapping from file to split, from the words in the files' names.
-
-    The first file is train if no name contains train.
-    """
-    splits = {}
-    for path in paths:
-        words = re.split(r"[^a-z]+", path.name.lower())
-        splits[path] = next((SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS), "train")
-    if "train" not in splits.values():
-        splits[paths[0]] = "train"
-    return splits
 
 
 def _as_list(value: object) -> list[object]:

@@ -12,7 +12,8 @@ from tasktransfer.core.validation import Problem, list_problems
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
-from tasktransfer.datasets.declared.survey import TOKENS_PER_WORD, get_survey
+from tasktransfer.datasets.declared.survey import get_survey
+from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import ConfigError
 
 
@@ -68,6 +69,5 @@ def survey_declaration(edited: Edited) -> tuple[list[str], DialogueLengths]:
     lengths = DialogueLengths()
     for split in source.splits:
         for dialogue in source.read_dialogues(split):
-            words = len(dialogue.context.split())
-            lengths.add(round(words * TOKENS_PER_WORD), dialogue.location.place)
+            lengths.add(round(estimate_tokens(dialogue.context)), dialogue.location.place)
     return survey.told, lengths

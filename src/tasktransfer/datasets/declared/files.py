@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,8 +142,7 @@ def check_file(path: Path, key: str) -> DataFile:
             f"{path}: The file cannot be read ({error.strerror}), but {key} lists the file. Make "
             f"the file readable, or change {key}."
         ) from None
-    endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
-    ending = endings[-1].lower() if endings else ""
+    ending = _get_extension(path)
     if ending not in FORMATS:
         problem = f"The extension {ending!r} is not a supported format"
         raise DataError(
@@ -153,26 +152,91 @@ def check_file(path: Path, key: str) -> DataFile:
     return DataFile(path, FORMATS[ending])
 
 
+def _get_extension(path: Path) -> str:
+    """Return the extension of a file in lower case, without ``.gz``."""
+    endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
+    return endings[-1].lower() if endings else ""
+
+
 def _is_saved_dataset(folder: Path) -> bool:
     return all((folder / name).is_file() for name in SAVED_DATASET_FILES)
 
 
 def _find_split_files(folder: Path, key: str) -> FilesBySplit:
-    """Return the files in a folder by split, from the names of its files or folders."""
-    found: dict[str, list[DataFile]] = {}
-    for path in sorted(folder.iterdir()):
+    """Return the files in a folder by split, from the names of its files or folders.
+
+    The only readable file of a folder is train, whatever its name.
+    """
+    found: dict[str, list[Path]] = {}
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    for path in paths:
         split = SPLIT_WORDS.get(get_first_word(path.name))
-        if split is None or path.name.startswith("."):
+        if split is None:
             continue
         inner = sorted(path.iterdir()) if path.is_dir() and not _is_saved_dataset(path) else [path]
         files = [file for file in inner if not file.name.startswith(".")] or inner
-        found.setdefault(split, []).extend(check_file(file, key) for file in files)
+        found.setdefault(split, []).extend(files)
+    readable = [path for path in paths if _is_readable(path)]
+    if not found and len(readable) == 1:
+        found["train"] = readable
     if "train" not in found:
-        raise DataError(
-            f"{folder}: The folder is specified by {key}, but contains no file whose name begins "
-            "with train. Rename the files to train, dev and test, or list the files by split."
+        raise DataError(_describe_unassigned_files(folder, key, paths, readable))
+    return {
+        split: tuple(check_file(file, key) for file in _drop_other_files(found[split]))
+        for split in SPLITS
+        if split in found
+    }
+
+
+def _is_readable(path: Path) -> bool:
+    return _get_extension(path) in FORMATS if path.is_file() else _is_saved_dataset(path)
+
+
+def _drop_other_files(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return the readable files, or all if none is: ``train.py`` may be beside ``train.csv``."""
+    return [path for path in paths if _is_readable(path)] or paths
+
+
+def _describe_unassigned_files(
+    folder: Path, key: str, paths: Sequence[Path], readable: Sequence[Path]
+) -> str:
+    """Return the error about a folder that has no file of train."""
+    start = f"{folder}: The folder is specified by {key}, but contains no "
+    if not readable:
+        contents = sorted({f"{path.name}/" if path.is_dir() else path.suffix for path in paths})
+        others = f" (it contains {', '.join(contents[:5])})" if contents else ""
+        return (
+            f"{start}file that can be read{others}. Save the dialogues as one of "
+            f"{', '.join(FORMATS)}."
         )
-    return {split: tuple(found[split]) for split in SPLITS if split in found}
+    example = f"{folder}/*{_get_extension(readable[0])}"
+    number = "1 readable file" if len(readable) == 1 else f"{len(readable):,} readable files"
+    return (
+        f"{start}file whose name begins with train (found {number}, such as {readable[0].name}). "
+        "Rename the files to train, dev and test. If all of them are training data, list the "
+        f"files instead of the folder: {example}"
+    )
+
+
+def assign_splits(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return a mapping from file to split, from the words in the files' names.
+
+    A folder is replaced by its files. The first file is train if no name contains train.
+
+    Raises:
+        DataError: a folder has no train files.
+    """
+    splits: dict[Path, str] = {}
+    for path in paths:
+        if os.path.isdir(path) and not _is_saved_dataset(path):  # noqa: PTH112  # as in check_file
+            by_split = _find_split_files(path, "the command line")
+            splits |= {file.path: split for split, files in by_split.items() for file in files}
+            continue
+        words = re.split(r"[^a-z]+", path.name.lower())
+        splits[path] = next((SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS), "train")
+    if "train" not in splits.values():
+        splits[next(iter(splits))] = "train"
+    return splits
 
 
 def get_first_word(name: str) -> str:

@@ -12,6 +12,8 @@ from tasktransfer.datasets.declared.spellings import format_labels, merge_spelli
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import find_nearest
 
+MAX_SHOWN_LABELS = 5
+"""Number of absent labels that a note lists."""
 _NUMBER = re.compile(r"-?[0-9]{1,300}")
 
 
@@ -89,20 +91,25 @@ class LabelCounts:
                 last[label] = max(group, last.get(label, -1))
         return set(last.values())
 
-    def list_notes(self, task: str, splits: Iterable[str], few: Iterable[bool]) -> Iterator[str]:
+    def list_notes(
+        self, task: str, splits: Iterable[str], few: Iterable[bool], *, all_in_macro: bool = False
+    ) -> Iterator[str]:
         """Yield notes about labels with few examples.
 
         Args:
             task: name of the task.
             splits: sampled split of each dialogue in the training files.
             few: whether each of these dialogues is in the few-sample setting.
+            all_in_macro: whether macro-F1 also includes the labels that do not occur.
         """
-        dialogues: Counter[str] = Counter()
+        dialogues, trained = Counter[str](), Counter[str]()
         by_split = {split: set(first) for split, first in self.first.items()}
         by_split["train"], in_few = set[str](), set[str]()
         for split, is_few, labels in zip(splits, few, self.iterate_dialogue_labels(), strict=True):
             dialogues.update(labels)
             by_split.setdefault(split, set()).update(labels)
+            if split == "train":
+                trained.update(labels)
             if is_few and split == "train":
                 in_few |= labels
         if single := {x: self.train[x] for x, count in dialogues.items() if count == 1}:
@@ -114,9 +121,35 @@ class LabelCounts:
             if unseen := {x: first[x] for x in sorted(by_split[split] - by_split["train"])}:
                 places = _format_places(unseen)
                 yield f"{task}: {_format_count(unseen)} in {split} but not in train: {places}"
+            if absent := {x: n for x, n in trained.most_common() if x not in by_split[split]}:
+                effect = f"{split} scores say nothing about them"
+                if all_in_macro:
+                    effect = f"their F1 in {split} is 0, which lowers macro-F1"
+                yield _describe_absent_labels(task, split, absent, len(trained), effect)
         if unseen := {x: first[x] for x in sorted(by_split["train"] - in_few)}:
             places = _format_places(unseen)
             yield f"{task}: {_format_count(unseen)} in no training dialogue of few_sample: {places}"
+
+
+def _describe_absent_labels(
+    task: str, split: str, absent: Mapping[str, int], labels: int, effect: str
+) -> str:
+    """Return the note about labels of train that do not occur in a split.
+
+    Args:
+        task: name of the task.
+        split: dev or test.
+        absent: label → number of training dialogues with it, most frequent first.
+        labels: number of labels in train.
+        effect: effect on the scores.
+    """
+    shown = ", ".join(f"{x:.40} ({n:,})" for x, n in list(absent.items())[:MAX_SHOWN_LABELS])
+    more = ", ..." if len(absent) > MAX_SHOWN_LABELS else ""
+    verb = "occurs" if len(absent) == 1 else "occur"
+    return (
+        f"{task}: {len(absent):,} of {labels:,} labels never {verb} in {split}, so {effect}: "
+        f"{shown}{more} (training dialogues with the label in brackets)"
+    )
 
 
 def check_labels(

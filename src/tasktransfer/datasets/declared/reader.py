@@ -16,7 +16,6 @@ from tasktransfer.datasets.declared.draws import compute_draw_number
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source, open_source
 from tasktransfer.datasets.declared.survey import (
-    TOKENS_PER_WORD,
     VERSION,
     Survey,
     get_survey,
@@ -26,6 +25,7 @@ from tasktransfer.datasets.declared.survey import (
 )
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.datasets.file_digests import combine_digests
+from tasktransfer.datasets.word_counts import TOKENS_PER_WORD
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task

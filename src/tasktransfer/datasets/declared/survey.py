@@ -26,20 +26,19 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
 from tasktransfer.datasets.declared.split_dialogues import SplitDialogues, count_few_dialogues
+from tasktransfer.datasets.word_counts import TOKENS_PER_WORD, estimate_tokens
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.tasks.card import SPLITS, Instance
 
 VERSION = 1
 """Version of the reader. Increase it if the same files give other instances."""
-SURVEY_VERSION = 4
+SURVEY_VERSION = 5
 """Version of surveys. Increase it if their fields or notes change."""
 
 MAX_LABELS = 1000
 KINDS_WITHOUT_LABELS = ("span", "reply", "rating", "multiple_choice")
 """Kinds of task whose answers are not labels."""
-TOKENS_PER_WORD = 1.4
-"""BERT's word pieces per word, for forecasts."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ class _TaskCounts:
     labels: LabelCounts = field(default_factory=LabelCounts)
     options: dict[int, str] = field(default_factory=dict)
     per_dialogue: dict[str, array[int]] = field(default_factory=dict)
-    words: int = 0
+    words: float = 0.0
     longest: int = 0
 
 
@@ -356,7 +355,8 @@ class _Surveyor:
             notes += describe_merged_spellings(task, counts.labels.spellings)
             limit = limits_by_task[task]["train"] if task in limits_by_task else 2**63
             few = [number < limit for number in self.names["train"]]
-            notes += counts.labels.list_notes(task, splits, few)
+            several = self.declaration.tasks[task].kind == "multi_label"
+            notes += counts.labels.list_notes(task, splits, few, all_in_macro=several)
         return notes
 
 
@@ -365,14 +365,14 @@ def describe_skipped(task: str, count: int) -> str:
     return f"{task}: {count:,} items without an answer are skipped (missing: skip)"
 
 
-def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, int]:
+def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:
     """Return the number of words in the context up to each turn, by the turn's end offset.
 
     The context of an instance ends with a turn.
     """
-    words, total = {}, 0
+    words, total = {}, 0.0
     for turn in dialogue.turns:
-        total += len(dialogue.context[turn.start : turn.end].split())
+        total += estimate_tokens(dialogue.context[turn.start : turn.end]) / TOKENS_PER_WORD
         words[turn.end] = total
     return words
 

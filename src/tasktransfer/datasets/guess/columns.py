@@ -10,9 +10,12 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import TRANSCRIPT_LINE
+from tasktransfer.datasets.word_counts import count_spaced_words
 
 MAX_LABELS = 60
 """Maximum number of labels in a field that is considered a label."""
+MAX_NAMED_LABELS = 1000
+"""Maximum number of labels in a field with a name such as intent."""
 MAX_LABEL_WORDS = 4
 """Maximum mean number of words per label."""
 MAX_REPEATED_LABEL_WORDS = 12
@@ -195,14 +198,14 @@ def is_object_of_lists(value: Mapping[str, Any]) -> bool:
 # --- types of values ---
 
 
-def are_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are a few short texts, numbers or booleans that occur repeatedly."""
+def are_labels(values: Sequence[Any], most: int = MAX_LABELS) -> bool:
+    """Return whether values are at most ``most`` short texts, numbers or booleans that repeat."""
     filled = [value for value in values if not is_null(value)]
     if not is_mostly_true(isinstance(value, str | int | float) for value in filled):
         return False
     filled = [value for value in filled if isinstance(value, str | int | float)]
     counts = Counter(map(format_label, filled))
-    few = 2 <= len(counts) <= MAX_LABELS and 2 * len(counts) <= len(filled)
+    few = 2 <= len(counts) <= most and 2 * len(counts) <= len(filled)
     several = sum(count > 1 for count in counts.values()) > 1
     often = len(filled) >= MIN_REPEATS * len(counts)
     most_words = MAX_REPEATED_LABEL_WORDS if often else MAX_LABEL_WORDS
@@ -255,4 +258,4 @@ def list_type_names(values: Iterable[Any]) -> list[str]:
 
 def compute_mean_words(texts: Sequence[str]) -> float:
     """Return the mean number of words per text."""
-    return sum(len(text.split()) for text in texts) / max(len(texts), 1)
+    return sum(map(count_spaced_words, texts)) / max(len(texts), 1)

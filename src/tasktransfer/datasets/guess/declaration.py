@@ -52,6 +52,8 @@ from tasktransfer.datasets.guess.tasks import (
 from tasktransfer.errors import DataError
 
 MAX_TASKS = 30
+TURN_MARKS = ("__eou__", "__eot__", "<eos>", "</s>", "[SEP]", "[EOU]", "<sep>", "|||")
+"""Marks that separate the turns of a dialogue in one text."""
 MAX_VALUES = 100_000
 """Maximum number of fields and items of rows that are inspected."""
 MAX_TURNS = 20_000
@@ -123,6 +125,8 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
             f"Rows with the same {key} are consecutive ({distinct:,} values in {len(plain):,} "
             f"rows), so they may be the turns of a dialogue. If they are, set dialogue.id to {key}."
         )
+    if fit.model.turns is None and fit.model.id is None:
+        notes += _note_turn_marks(fit)
     notes += [
         f"{key} names the split of each row, but is not used. Write the rows of each split to "
         "their own file, and name the files."
@@ -153,6 +157,20 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     located_notes = tuple(f"{location}: {note}" for note in notes)
     example = tuple(_format_example(fit, tasks))
     return Guess(fit.section, tasks, counts, numbers, unused, texts, located_notes, example)
+
+
+def _note_turn_marks(fit: DialogueFit) -> Iterator[str]:
+    """Yield a note if most texts contain a mark that usually separates turns."""
+    texts = [dialogue.context for dialogue in fit.dialogues]
+    for mark in TURN_MARKS:
+        marked = sum(mark in text for text in texts)
+        if marked >= MIN_FRACTION * len(texts):
+            field_name = ", ".join(fit.model.texts)
+            yield (
+                f"{field_name}: {mark!r} occurs in {marked:,} of {len(texts):,} texts and may "
+                "separate turns. If it does, write a line end instead of it, and set "
+                f"dialogue.turns to {field_name}."
+            )
 
 
 def _note_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:

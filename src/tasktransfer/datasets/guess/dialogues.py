@@ -25,11 +25,13 @@ from tasktransfer.datasets.guess.columns import (
     split_field_name,
 )
 from tasktransfer.datasets.guess.names import find_dialogue_id
+from tasktransfer.datasets.word_counts import count_spaced_words
 
 SPEAKER_NAMES = (
     *("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who", "speaker_id"),
     *("speaker_idx", "speaker_name", "speakers", "participant", "party", "by", "actor", "side"),
-    *("user_id", "author_id", "screen_name", "event"),
+    *("user_id", "author_id", "screen_name", "event", "nick", "nickname", "username"),
+    *("user_name", "handle", "spk", "spkr"),
 )
 TEXT_NAMES = (
     *("text", "content", "utterance", "message", "value", "body", "said", "sentence", "msg"),
@@ -156,7 +158,10 @@ def _find_turn_lists(path: str, lists: Sequence[list[Any]], depth: int) -> Itera
     items = [item for some in lists for item in some]
     if is_mostly_true(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
-        if compute_mean_words(texts) > MAX_LABEL_WORDS / 2 and not has_label_item(lists):
+        are_turns = bool(split_field_name(get_last_key(path)) & TURN_WORDS)
+        if compute_mean_words(texts) > MAX_LABEL_WORDS / 2 and (
+            are_turns or not has_label_item(lists)
+        ):
             yield TurnList(path, "", {}, _count_words(texts), depth)
     elif is_mostly_true(isinstance(item, list | tuple) for item in items):
         yield from _find_nested_turn_lists(
@@ -216,7 +221,7 @@ def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> It
 
 
 def _count_words(values: Sequence[Any]) -> int:
-    return sum(len(value.split()) for value in values if isinstance(value, str))
+    return sum(count_spaced_words(value) for value in values if isinstance(value, str))
 
 
 # --- texts and speakers ---

@@ -16,8 +16,10 @@ from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dial
 from tasktransfer.datasets.declared.row_fields import get_value
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
+from tasktransfer.datasets.guess.alternation import find_alternating_field
 from tasktransfer.datasets.guess.columns import (
     MIN_FRACTION,
+    are_labels,
     collect_columns,
     convert_list_to_object,
     find_unnameable_fields,
@@ -90,7 +92,7 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
         raise best.error or DataError(
             f"{location}: No row has a text. Check the fields of the file."
         )
-    return _add_turn_order(_add_empty_turn_rule(best), rows)
+    return _add_turn_order(_add_speaker(_add_empty_turn_rule(best), rows), rows)
 
 
 def _fit_candidate(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
@@ -156,6 +158,26 @@ def _list_filled_keys(values: Any) -> list[str]:
     if not isinstance(values, Mapping):
         return []
     return [str(key) for key, value in values.items() if value not in (None, "", [], {})]
+
+
+def _add_speaker(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
+    """Return the fit, with ``speaker`` if a field with an unusual name alternates like speakers."""
+    model = fit.model
+    if model.speaker is not None or not model.texts or not (model.turns or model.id_field):
+        return fit
+    groups = [collect_columns(objects) for objects in fit.iterate_turn_objects()]
+    used = {*model.texts, model.order, model.id_field}
+    columns = collect_columns(row.values for row in rows)
+    whole = () if model.turns is None else columns.values()
+    name = find_alternating_field(groups, used, has_label=any(map(are_labels, whole)))
+    found = _fit_candidate({**fit.section, "speaker": name}, rows) if name else None
+    if name is None or found is None or found.share < fit.share:
+        return fit
+    note = (
+        f"{name} alternates from turn to turn, so it is read as the speaker. If it is a label, "
+        "remove the key speaker and add a task."
+    )
+    return replace(found, notes=(*fit.notes, note))
 
 
 def _add_turn_order(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:

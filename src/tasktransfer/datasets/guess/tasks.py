@@ -11,6 +11,8 @@ from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.files import SPLIT_WORDS
 from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.datasets.guess.columns import (
+    MAX_LABELS,
+    MAX_NAMED_LABELS,
     MIN_FRACTION,
     Columns,
     are_labels,
@@ -37,7 +39,7 @@ LABEL_WORDS = frozenset(
         *("mood", "domain"),
     )
 )
-"""Words in the names of ids that are nevertheless labels."""
+"""Words in the names of labels, which may have many values or the form of an id."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _propose_label_tasks(
     is_other = words & ANNOTATOR_WORDS or words & TIME_WORDS or are_split_names(values)
     if is_other or (is_id_name(get_last_key(key)) and not words & LABEL_WORDS):
         return
-    if are_labels(values):
+    if are_labels(values, MAX_NAMED_LABELS if words & LABEL_WORDS else MAX_LABELS):
         note = _note_joined_labels(key, values)
         yield TaskGuess(key, ({"kind": kind, "label": path},), values, note)
     elif are_lists_of_labels(values):

@@ -1,0 +1,35 @@
+"""Numbers of words and tokens in texts, also in scripts without spaces between words."""
+
+from __future__ import annotations
+
+import re
+
+TOKENS_PER_WORD = 1.4
+"""BERT's word pieces per word, for forecasts."""
+WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]"
+)
+"""Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
+
+
+def count_unspaced(text: str) -> int:
+    """Return the number of characters of scripts without spaces between words."""
+    return 0 if text.isascii() else len(WITHOUT_SPACES.findall(text))
+
+
+def count_spaced_words(text: str) -> int:
+    """Return the number of words. In scripts without spaces, two characters count as a word."""
+    return _count_other_words(text) + (count_unspaced(text) + 1) // 2
+
+
+def estimate_tokens(text: str) -> float:
+    """Return about the number of tokens. BERT has one per character in scripts without spaces."""
+    return _count_other_words(text) * TOKENS_PER_WORD + count_unspaced(text)
+
+
+def _count_other_words(text: str) -> int:
+    """Return the number of words between spaces, without the scripts that have no spaces."""
+    if not count_unspaced(text):
+        return len(text.split())
+    pieces = WITHOUT_SPACES.sub(" ", text).split()
+    return sum(any(map(str.isalnum, piece)) for piece in pieces)
