@@ -159,7 +159,13 @@ def test_several_encoders_are_compared_in_one_study(
     given = ["--file", "own.jsonl", "--label", "intent", "--hours", "50", "--out", "study"]
     models = ["--model", "tiny", "--model", "first/encoder", "--model", "second/encoder"]
     assert main(["init", *given, *models]) == 0
-    assert "h of 50 h on this machine" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "h of 50 h on this machine" in printed.out
+    for words in (
+        "`tasktransfer run` will end with this error: first/encoder: The tokenizer maps",
+        "The model tiny is for trial runs",
+    ):
+        assert words in printed.err
     monkeypatch.chdir("study")
     config = get_transfer_config(open_study("config.yaml"))
     assert [(model.name, model.checkpoint, model.family) for model in config.models] == [

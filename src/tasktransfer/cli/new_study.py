@@ -305,6 +305,7 @@ def _describe_model(name: str, model: str, request: StudyRequest, size: Size) ->
         "family": request.family or _infer_family(folder),
         "checkpoint": _make_relative(request.folder, Path(model)) if folder.is_dir() else model,
         "max_length": size.max_length,
+        **({"max_unknown_words": 1.0} if model == "tiny" else {}),
     }
 
 

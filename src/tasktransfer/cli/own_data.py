@@ -6,8 +6,10 @@ import argparse
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from tasktransfer.cli.options import (
     add_repeated,
     parse_folder,
 )
-from tasktransfer.errors import ConfigError, DataError, escape_line, print_note
+from tasktransfer.errors import ConfigError, DataError, ModelError, escape_line, print_note
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ SKIP_MISSING = (
 )
 RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
 """Folders that are searched for FETA's release."""
+MAX_CHECKED_DIALOGUES = 2000
+"""Maximum number of dialogues whose words are looked up in a model's vocabulary."""
 SKIP_EMPTY = "skip turns without text (skip: empty) instead of reporting them as errors"
 
 
@@ -190,6 +194,7 @@ def create_study(args: argparse.Namespace) -> None:
     hours = _parse_hours(
         args.hours or _request_answer("--hours", "Time budget in hours on this machine")
     )
+    notes += _check_known_words(models, declared, name)
     release = args.release or _find_release()
     request = StudyRequest(
         *(label, tuple(models), hours, args.out, name),
@@ -256,6 +261,36 @@ def _read_dataset(
     _refuse_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
     return name, declared, checked.notes, checked.lengths
+
+
+def _check_known_words(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
+    """Return notes about models without a tokenizer, or that know too few words of a dataset.
+
+    A study ends with the same error, but only after its first jobs.
+    """
+    from tasktransfer.config.models import ModelConfig
+    from tasktransfer.config.places import expand_path
+    from tasktransfer.datasets.declared.section import Declaration
+    from tasktransfer.datasets.declared.source import open_source
+    from tasktransfer.encoding.tokenizer import check_known_words, load_tokenizer
+
+    source = open_source(Declaration.model_validate(declared), f"datasets.{name}")
+    first = islice(source.read_dialogues("train"), MAX_CHECKED_DIALOGUES)
+    words = Counter(word for dialogue in first for word in re.findall(r"\w+", dialogue.context))
+    limit = float(ModelConfig.model_fields["max_unknown_words"].default)
+    notes = []
+    for model in map(expand_path, models):
+        if model == "tiny":
+            notes.append(
+                "The model tiny is for trial runs. It knows few words, so its scores do not show "
+                "what a pretrained model would reach."
+            )
+        elif Path(model).is_dir():
+            try:
+                check_known_words(load_tokenizer(model, None, "encoder"), words, limit, model)
+            except ModelError as error:
+                notes.append(f"`tasktransfer run` will end with this error: {error}")
+    return notes
 
 
 def _find_release() -> Path | None:
