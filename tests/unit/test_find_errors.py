@@ -15,7 +15,7 @@ import yaml
 from tasktransfer import cli
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import open_study
-from tasktransfer.jobs.find_errors import find_errors, list_methods
+from tasktransfer.jobs.find_errors import FoundErrors, LabelledPlace, find_errors, list_methods
 from tasktransfer.stats.label_errors import crossfit_probabilities, find_label_errors
 
 WORDS = {
@@ -173,3 +173,11 @@ def test_a_fit_that_predicts_dev_is_not_a_method_of_its_own() -> None:
     tfidf, frozen = list_methods(study, "Tickets", "intent", None)
     assert tfidf is None
     assert frozen is not None and "split" not in frozen.settings
+
+
+@pytest.mark.parametrize(("instances", "warns"), [(10, True), (100, False)])
+def test_a_weak_method_is_not_evidence_against_labels(instances: int, warns: bool) -> None:
+    place = LabelledPlace("own.jsonl:1", "train", "a", "b", 0.6, 0.1, True, "hello")
+    summary = FoundErrors("Own", "intent", "tfidf_logistic", instances, [place] * 6).summary
+    assert f"6 of {instances} labels differ" in summary
+    assert ("predicts only 40 % of the labels" in summary) == warns

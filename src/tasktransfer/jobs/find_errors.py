@@ -29,6 +29,8 @@ from tasktransfer.stats.label_errors import Floats, crossfit_probabilities, find
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 METHODS = (FROZEN, TFIDF)
+MAX_ERROR_FRACTION = 0.3
+"""Fraction of wrong predictions above which a prediction is weak evidence against a label."""
 Positions = npt.NDArray[np.int64]
 
 
@@ -85,10 +87,17 @@ class FoundErrors:
     def summary(self) -> str:
         """Counts in one sentence."""
         probable = sum(error.probable_label_error for error in self.errors)
-        return (
+        counts = (
             f"{self.dataset}/{self.task}: {len(self.errors):,} of {self.instances:,} labels differ "
             f"from the prediction of {self.method} for other dialogues; {probable:,} of them are "
             "probable label errors"
+        )
+        if len(self.errors) <= MAX_ERROR_FRACTION * self.instances:
+            return counts
+        right = 100 * (1 - len(self.errors) / self.instances)
+        return (
+            f"{counts}. As {self.method} predicts only {right:.0f} % of the labels, most of these "
+            "may be errors of the method instead of the labels"
         )
 
 
