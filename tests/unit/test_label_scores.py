@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.figures.confusions import (
     choose_labels,
     format_label,
 )
+from tasktransfer.present.kit import fonts
 from tasktransfer.stats.answers import (
     LabelAnswers,
     LabelScores,
@@ -140,6 +141,22 @@ def test_a_label_on_an_axis_is_short_and_no_formula() -> None:
     figure.savefig(io.BytesIO())  # as a formula, the text would have a wrong command
 
 
+def test_labels_without_a_font_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ())
+    numbers = fonts.number_undrawable_labels(["billing", "退款", "café ✓", "物流", "ไทย"])
+    assert numbers == {"退款": "#2", "物流": "#4", "ไทย": "#5"}
+    (sentence,) = fonts.describe_numbers(numbers)
+    assert sentence.endswith("so they are numbered: #2 is 退款, #4 is 物流, #5 is ไทย.")
+    assert fonts.describe_numbers({}) == []
+
+
+def test_an_installed_font_is_used_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ("STIXNonUnicode",))
+    assert fonts.list_label_fonts()[-1] == "STIXNonUnicode"
+    only_there = min(fonts._read_letters("STIXNonUnicode") - fonts._read_letters("sans-serif"))
+    assert fonts.can_draw(chr(only_there))
+
+
 # --- from records to the page ---------------------------------------------------------------------
 
 STUDY = {
@@ -163,8 +180,9 @@ def test_a_study_of_own_dialogues_shows_scores_and_confusions_of_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ())
     rows = [
-        {"id": f"t{n}", "intent": ("billing", "login")[n % 2], "messages": [{"text": f"hello {n}"}]}
+        {"id": f"t{n}", "intent": ("billing", "登录")[n % 2], "messages": [{"text": f"hello {n}"}]}
         for n in range(60)
     ]
     Path("tickets.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -173,7 +191,7 @@ def test_a_study_of_own_dialogues_shows_scores_and_confusions_of_labels(
     for command in ("collect", "statistics", "figures", "report"):
         assert main([command, "study.yaml"]) == 0, capsys.readouterr().err
     labels = pd.read_parquet("results/tables/labels.parquet")
-    assert labels["label"].tolist() == ["billing", "login"]
+    assert labels["label"].tolist() == ["billing", "登录"]
     assert set(labels["method"]) == {"baseline"} and (labels["n_seeds"] == 2).all()
     confusions = pd.read_parquet("results/tables/confusions.parquet")
     supports = confusions.groupby("gold")["count"].sum() / 2
@@ -190,5 +208,6 @@ def test_a_study_of_own_dialogues_shows_scores_and_confusions_of_labels(
     assert errors["wrong"].is_monotonic_decreasing
     assert Path("results/figures/confusions_Tickets_intent.png").exists()
     page = Path("results/report.html").read_text()
+    assert "so they are numbered: #2 is 登录." in page
     assert "Scores of each label" in page and "confused labels of intent" in page
     assert errors["instance"].iloc[0] in page and "hello" not in page, "texts stay in the file"

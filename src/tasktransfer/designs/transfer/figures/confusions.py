@@ -13,6 +13,12 @@ from matplotlib.figure import Figure
 from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
 from tasktransfer.present.kit import matrix
+from tasktransfer.present.kit.fonts import (
+    describe_numbers,
+    list_label_fonts,
+    number_undrawable_labels,
+    print_missing_font_note,
+)
 from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
 from tasktransfer.present.kit.style import add_title, choose_text_colour, escape_formula, fold_name
 from tasktransfer.results.frames import Frames
@@ -42,6 +48,9 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
     labels = choose_labels(rows)
     panels = [*rows.groupby(["method", "model"], sort=False)][:MOST_PANELS]
     columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_format_label, labels))]))
+    numbers = number_undrawable_labels(columns)
+    if numbers:
+        print_missing_font_note()
     side = max(1.6, 0.3 * len(columns))
     width = side + 1.2
     figure, axes = create_panels(len(panels), width, side, columns=3, shared="none")
@@ -51,11 +60,11 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
         set_panel_title(
             panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", width, 8.5)
         )
-        _draw_panel(panel, of_panel, labels, columns)
+        _draw_panel(panel, of_panel, labels, columns, numbers)
     axes[0].set_ylabel("gold label", fontsize=9)
     seeds = int(rows["n_seeds"].max())
     title = f"{dataset}: predictions by gold label of {task}, percent"
-    add_title(figure, title, seeds, frames.metadata)
+    add_title(figure, title, seeds, frames.metadata, describe_numbers(numbers))
     fit_figure_to_panels(figure, axes, side, side)
     return figure
 
@@ -91,7 +100,16 @@ def format_label(label: str) -> str:
     return escape_formula(short)
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list[str]) -> None:
+def _draw_panel(
+    axes: Axes,
+    rows: pd.DataFrame,
+    labels: list[str],
+    columns: list[str],
+    numbers: dict[str, str],
+) -> None:
+    def write(label: str) -> str:
+        return numbers.get(label) or format_label(label)
+
     name = partial(_format_label, labels)
     counts = rows.assign(gold=rows["gold"].map(name), predicted=rows["predicted"].map(name))
     table = counts.groupby(["gold", "predicted"])["count"].sum().unstack(fill_value=0)
@@ -109,8 +127,10 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, labels: list[str], columns: list
     axes.set_xlim(0, len(columns))
     axes.set_ylim(len(golds), 0)
     seeds = int(rows["n_seeds"].max())
-    supports = [f"{format_label(str(n))} ({total // seeds})" for n, total in totals.items()]
-    axes.set_yticks(np.arange(len(golds)) + 0.5, supports, fontsize=7)
-    shown = [*map(format_label, columns)]
-    axes.set_xticks(np.arange(len(columns)) + 0.5, shown, fontsize=7, rotation=45, ha="right")
+    supports = [f"{write(str(n))} ({total // seeds})" for n, total in totals.items()]
+    fonts = list_label_fonts()
+    axes.set_yticks(np.arange(len(golds)) + 0.5, supports, fontsize=7, family=fonts)
+    shown = [*map(write, columns)]
+    places = np.arange(len(columns)) + 0.5
+    axes.set_xticks(places, shown, fontsize=7, family=fonts, rotation=45, ha="right")
     axes.tick_params(length=0)
