@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import FROZEN, REGULARISATION, SPLIT, STRENGTH, TFIDF
-from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, DataError, RecordError
@@ -57,7 +57,7 @@ class LabelledPlace:
     probable_label_error: bool
     text: str
 
-    def describe(self, *, texts: bool) -> dict[str, Any]:
+    def describe(self, *, texts: bool) -> dict[str, str | float]:
         """Return the columns of a table, with the text only if it is wanted."""
         row = asdict(self)
         row |= {key: round(row[key], 3) for key in ("probability", "label_probability")}

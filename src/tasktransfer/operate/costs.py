@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.operate.overview import group_stages
 from tasktransfer.operate.overview_text import format_indented_table
 from tasktransfer.results.costs import PHASES, Cost, read_cost
@@ -16,7 +16,46 @@ from tasktransfer.results.study import Study
 JOULES_A_KWH = 3.6e6
 
 
-def summarise_costs(study: Study) -> dict[str, Any]:
+class Costs(TypedDict):
+    """Hours, sums, means and maxima over some trainings; None if no training has the number."""
+
+    trainings: int
+    hours: float
+    hours_train: float
+    hours_dev: float
+    hours_test: float
+    hours_other: float
+    tokens: int
+    samples: int
+    samples_per_second: float | None
+    peak_memory_mb: float
+    peak_gpu_memory_mb: float | None
+    energy_kwh: float | None
+    energy_metered_trainings: int
+    resumed_trainings: int
+    gpu_trainings: int
+
+
+class GroupCosts(Costs):
+    """Costs of the trainings of one model and algorithm."""
+
+    model: str
+    algorithm: str
+
+
+class StudyCosts(TypedDict):
+    """Costs of a study's finished trainings."""
+
+    study: str
+    results: str
+    planned_trainings: int
+    unread: int
+    """Number of records that cannot be read."""
+    groups: list[GroupCosts]
+    total: Costs
+
+
+def summarise_costs(study: Study) -> StudyCosts:
     """Return the cost of the study's finished trainings, in total and per model and algorithm.
 
     A kind of stage replaces the algorithm if no run ends with it. Unreadable records are counted
@@ -47,8 +86,7 @@ def summarise_costs(study: Study) -> dict[str, Any]:
     }
 
 
-def _summarise_costs(group: Sequence[Cost]) -> dict[str, Any]:
-    """Summarize some trainings as plain data: hours, means, maxima and sums."""
+def _summarise_costs(group: Sequence[Cost]) -> Costs:
     seconds = {name: sum(cost.seconds[name] for cost in group) for name in PHASES}
     samples = sum(cost.samples for cost in group)
     joules = [cost.joules for cost in group if cost.joules is not None]
@@ -56,7 +94,10 @@ def _summarise_costs(group: Sequence[Cost]) -> dict[str, Any]:
     return {
         "trainings": len(group),
         "hours": sum(seconds.values()) / 3600,
-        **{f"hours_{name}": value / 3600 for name, value in seconds.items()},
+        "hours_train": seconds["train"] / 3600,
+        "hours_dev": seconds["dev"] / 3600,
+        "hours_test": seconds["test"] / 3600,
+        "hours_other": seconds["other"] / 3600,
         "tokens": sum(cost.tokens for cost in group),
         "samples": samples,
         "samples_per_second": samples / seconds["train"] if seconds["train"] else None,
@@ -84,7 +125,7 @@ COLUMNS = {
 }
 
 
-def as_text(seen: dict[str, Any]) -> str:
+def as_text(seen: StudyCosts) -> str:
     """Format the costs of a study."""
     total = seen["total"]
     rows = [*seen["groups"], {"model": "all", "algorithm": "", **total}]

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
@@ -50,6 +50,42 @@ SMALL = (PROJECTION,)
 """Files beside a record that tables are built from."""
 
 
+class PackedFile(TypedDict):
+    """Name and content of a file in a pack."""
+
+    name: str
+    content: bytes
+
+
+class PackedRow(TypedDict):
+    """Row of a pack: a node, or a table whose ``digest`` and ``record`` are empty."""
+
+    path: str
+    digest: str
+    record: str
+    rows: list[dict[str, Any]]
+    """Rows of the node with ``rows.COLUMNS``."""
+    files: list[PackedFile]
+
+
+class PackResult(TypedDict):
+    """Result of packing a study.
+
+    Attributes:
+        file: path of the pack.
+        packed: kind of node → number of packed nodes.
+        lacking: number of the study's nodes that are not packed.
+        tables: number of packed tables.
+        bytes: size of the pack.
+    """
+
+    file: str
+    packed: dict[str, int]
+    lacking: int
+    tables: int
+    bytes: int
+
+
 def pack_results(
     study: Study,
     out: Path,
@@ -59,7 +95,7 @@ def pack_results(
     by: str = "",
     with_text: bool = False,
     say: Callable[[str], None] = lambda _: None,
-) -> dict[str, Any]:
+) -> PackResult:
     """Write the finished nodes of a study into one file, atomically.
 
     Args:
@@ -73,10 +109,6 @@ def pack_results(
             replaced by codes with the same scores (``coded_answers``), and other texts are refused,
             since they may quote the dialogues.
         say: called with a message about the nodes left out.
-
-    Returns:
-        ``file``, ``packed`` nodes by kind, number of the study's nodes that are ``lacking``, number
-        of packed ``tables``, ``bytes``.
 
     Raises:
         RecordError: nothing is finished, a record is damaged, or an answer is not a label.
@@ -132,7 +164,7 @@ def pack_results(
     }
 
 
-def as_text(seen: Mapping[str, Any]) -> str:
+def as_text(seen: PackResult) -> str:
     """Format the result of packing."""
     names = {"stage": "training", "data": "derived dataset"}
     nodes = [
@@ -142,7 +174,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
 
 
-def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool) -> dict[str, Any]:
+def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool) -> PackedRow:
     rows = COLUMNS.empty_table()
     if record["rows"] is not None:
         file = folder / record["rows"]["file"]
@@ -166,18 +198,18 @@ def add_author(record: Record, by: str) -> Record:
     return {**record, "provenance": {**record["provenance"], "made_by": by}}
 
 
-def _build_table_row(results: Path, name: str) -> dict[str, Any]:
+def _build_table_row(results: Path, name: str) -> PackedRow:
     content = (results / name).read_bytes()
-    files = [{"name": Path(name).name, "content": content}]
+    files: list[PackedFile] = [{"name": Path(name).name, "content": content}]
     return {"path": name, "digest": "", "record": "", "rows": [], "files": files}
 
 
-def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+def _iterate_rows(table: pa.Table) -> Iterator[PackedRow]:
     for batch in table.to_batches(max_chunksize=1):
         yield from batch.to_pylist()
 
 
-def compute_content_digest(row: Mapping[str, Any]) -> str:
+def compute_content_digest(row: PackedRow) -> str:
     """Return the SHA-256 of a pack's row, which does not depend on the file."""
     files = [
         {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]

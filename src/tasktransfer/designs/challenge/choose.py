@@ -25,7 +25,7 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.by_selector import select_first_sources

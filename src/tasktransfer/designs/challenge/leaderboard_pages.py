@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 from tabulate import tabulate
@@ -79,8 +79,21 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
 # --- pages ---------------------------------------------------------------------------------------
 
 
-def as_json(leaderboard: Leaderboard) -> dict[str, Any]:
-    """Return the rows of ``leaderboard.csv``, ``pairs.csv`` and ``invalid.csv``."""
+TableRow = dict[str, str | float | None]
+"""Row of a table by column; numbers have full precision."""
+
+
+class LeaderboardJson(TypedDict):
+    """Rows of ``leaderboard.csv``, ``pairs.csv`` and ``invalid.csv``."""
+
+    fidelity: str
+    entries: list[TableRow]
+    pairs: list[TableRow]
+    invalid: list[TableRow]
+
+
+def as_json(leaderboard: Leaderboard) -> LeaderboardJson:
+    """Return the rows of the tables."""
     boards = leaderboard.boards
     return {
         "fidelity": leaderboard.fidelity,
@@ -185,9 +198,9 @@ def _escape_markdown(text: str) -> str:
 # --- tables with full precision ------------------------------------------------------------------
 
 
-def _build_entry_row(entry: Entry) -> dict[str, Any]:
+def _build_entry_row(entry: Entry) -> TableRow:
     values = entry.scores.as_json()
-    row: dict[str, Any] = {"dataset": entry.dataset, "rank": entry.rank, "entry": entry.name}
+    row: TableRow = {"dataset": entry.dataset, "rank": entry.rank, "entry": entry.name}
     for name in _SCORES:
         low, high = entry.compute_interval(name)
         row |= {name: values[name], f"{name}_low": low, f"{name}_high": high}
@@ -200,6 +213,6 @@ def _list_fields(row_type: type) -> list[str]:
     return [column.name for column in fields(row_type)]
 
 
-def _format_csv(rows: list[dict[str, Any]], columns: list[str]) -> str:
+def _format_csv(rows: list[TableRow], columns: list[str]) -> str:
     """Return rows as CSV; ``columns`` is the header of a table without rows."""
     return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

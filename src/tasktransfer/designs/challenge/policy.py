@@ -10,7 +10,7 @@ from pydantic import Field, TypeAdapter
 
 from tasktransfer import config
 from tasktransfer.config.fields import Section, Seed
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
@@ -194,8 +194,47 @@ def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> T
 # --- report --------------------------------------------------------------------------------------
 
 
-def as_json(report: Report) -> dict[str, Any]:
-    """Return the whole report: every finding, every metric, the four scores (null if invalid)."""
+class FileJson(TypedDict):
+    """Scores of one prediction file, as in ``FileScore``."""
+
+    metrics: dict[str, float]
+    score: float
+    no_answers: int
+
+
+class TaskJson(TypedDict):
+    """Scores of a task, as in ``TaskScore``."""
+
+    instances: int
+    scored: int
+    baseline: FileJson
+    transfer: FileJson
+    delta: float
+
+
+class ReportJson(TypedDict):
+    """Report of a submission; ``report`` is the version of its form.
+
+    ``errors`` and ``warnings`` have the fields of ``findings.Finding``. ``scores`` is None if the
+    submission is invalid, and other values are None if they are unknown.
+    """
+
+    report: int
+    submission: str
+    dataset: str | None
+    data_revision: str | None
+    synthetic: bool | None
+    notes: list[str]
+    fidelity: Scoring
+    valid: bool
+    errors: list[dict[str, str | int | None]]
+    warnings: list[dict[str, str | int | None]]
+    tasks: dict[str, TaskJson]
+    scores: dict[str, float] | None
+
+
+def as_json(report: Report) -> ReportJson:
+    """Return the whole report: every finding, every metric, and the four scores."""
     submission = report.submission
     return {
         "report": REPORT_VERSION,
@@ -213,12 +252,18 @@ def as_json(report: Report) -> dict[str, Any]:
     }
 
 
-def _build_task_json(task: TaskScore) -> dict[str, Any]:
-    files = {
-        name: {"metrics": file.metrics, "score": file.score, "no_answers": file.no_answers}
-        for name, file in (("baseline", task.baseline), ("transfer", task.transfer))
+def _build_task_json(task: TaskScore) -> TaskJson:
+    return {
+        "instances": task.instances,
+        "scored": task.scored,
+        "baseline": _build_file_json(task.baseline),
+        "transfer": _build_file_json(task.transfer),
+        "delta": task.delta,
     }
-    return {"instances": task.instances, "scored": task.scored, **files, "delta": task.delta}
+
+
+def _build_file_json(file: FileScore) -> FileJson:
+    return {"metrics": file.metrics, "score": file.score, "no_answers": file.no_answers}
 
 
 def write_json(report: Report, path: Path) -> None:

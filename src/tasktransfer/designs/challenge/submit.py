@@ -6,10 +6,9 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from tasktransfer.core.quantities import format_quantity
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import format_quantity, suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.choose import Candidate, ChosenRuns, FinishedRun, choose_runs
 from tasktransfer.designs.challenge.ensemble import Ensemble, combine_answers
@@ -238,7 +237,29 @@ def _build_choice_file(
     }
 
 
-def _build_candidate_json(candidate: Candidate) -> dict[str, Any]:
+class SubmittedRun(TypedDict):
+    """A run whose predictions are submitted: its dev score, record, stage and predictions."""
+
+    seed: int
+    dev_score: float
+    record: str
+    stage: str
+    predictions: str
+    """SHA-256 of the predictions."""
+    rules: str | None
+
+
+class SubmittedRuns(TypedDict):
+    """A task's baseline or transfer in the file of chosen runs."""
+
+    algorithm: str
+    sources: list[str]
+    mean_dev_score: float
+    dev_instances: int
+    runs: list[SubmittedRun]
+
+
+def _build_candidate_json(candidate: Candidate) -> SubmittedRuns:
     return {
         "algorithm": candidate.algorithm,
         "sources": list(candidate.sources),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.prepared import require_prepared_instances
@@ -14,7 +14,14 @@ from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
 from tasktransfer.results.study import Study
 
 
-def list_items(study: Study) -> Iterator[dict[str, Any]]:
+class ItemToAnswer(TypedDict):
+    """Turns of a dialogue up to the listener's reply."""
+
+    item: str
+    context: list[str]
+
+
+def list_items(study: Study) -> Iterator[ItemToAnswer]:
     """Yield the test contexts that the listener replies to, within the limits of the study.
 
     Raises:

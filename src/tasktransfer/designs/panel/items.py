@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.designs.panel.config import get_config
@@ -15,7 +15,17 @@ from tasktransfer.designs.panel.sources.texts import split_context
 from tasktransfer.results.study import Study
 
 
-def list_items(study: Study) -> Iterator[dict[str, Any]]:
+class ItemToRate(TypedDict):
+    """A response in a context, to be rated by a criterion. ``set``: name of its rated set."""
+
+    set: str
+    item: str
+    criterion: str
+    context: list[str]
+    response: str
+
+
+def list_items(study: Study) -> Iterator[ItemToRate]:
     """Yield the items of all rated sets, with the criterion that people rated.
 
     Raises:

@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
-from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError
 from tasktransfer.files import compute_sha256, replace_file

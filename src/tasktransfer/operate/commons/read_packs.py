@@ -28,6 +28,7 @@ from tasktransfer.operate.pack import (
     SCHEMA,
     SCHEMA_VERSION,
     SMALL,
+    PackedRow,
     compute_content_digest,
 )
 from tasktransfer.results.places import compute_record_path
@@ -66,7 +67,7 @@ class Pack:
         """All rows at once, for small packs."""
         return self.parquet.read(use_threads=False)
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[PackedRow]:
         """Yield the rows one by one.
 
         Raises:
@@ -217,7 +218,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
         )
 
 
-def _check_content(pack: Pack, row: Mapping[str, Any]) -> None:
+def _check_content(pack: Pack, row: PackedRow) -> None:
     """Raise RecordError if a row has changed since it was packed; older packs have no checksums."""
     expected = pack.facts["sha256"]
     if expected is not None and expected.get(row["path"]) != compute_content_digest(row):
@@ -237,7 +238,7 @@ def _check_inner_path(file: Path, path: str) -> PurePosixPath:
     return inner
 
 
-def _write_table(file: Path, place: Path, row: Mapping[str, Any]) -> None:
+def _write_table(file: Path, place: Path, row: PackedRow) -> None:
     if len(row["files"]) != 1:
         raise RecordError(
             f"{file}: The table {row['path']} is packed with other files, but a table must be a "
@@ -262,7 +263,7 @@ def _check_table(where: str, content: bytes) -> None:
         ) from error
 
 
-def _write_node(file: Path, folder: Path, row: Mapping[str, Any]) -> None:
+def _write_node(file: Path, folder: Path, row: PackedRow) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
     compute_record_path(
         record

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict
 
 from tasktransfer.config import CommonConfig
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import SHORT, Node, Stage
-from tasktransfer.core.quantities import format_quantity
 from tasktransfer.errors import (
     ConfigError,
     RecordError,
@@ -27,7 +27,7 @@ from tasktransfer.errors import (
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit
 from tasktransfer.operate.commons.isolated import INPUTS, PackFacts, PackReader
-from tasktransfer.operate.merge import OUTCOMES, merge_results
+from tasktransfer.operate.merge import OUTCOMES, MergeOutcome, merge_results
 from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.revisions import UNKNOWN, cache_revisions
@@ -115,6 +115,60 @@ def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
     cache_revisions(config, *(agreed[kind] for kind in INPUTS))
 
 
+class ShardResult(TypedDict):
+    """Result of importing one shard.
+
+    Attributes:
+        file: path of the shard.
+        sha256: SHA-256 of the file.
+        by: author of the shard; empty if it cannot be read.
+        made: digest of a node, as in paths → its author.
+        counts: outcome → number of nodes.
+        elsewhere: number of nodes from other studies.
+        inputs: datasets and models with another revision than here.
+        problem: error for a shard that cannot be read; empty otherwise.
+        reasons: one line per node that was not copied.
+    """
+
+    file: str
+    sha256: str
+    by: str
+    made: dict[str, str]
+    counts: dict[MergeOutcome, int]
+    elsewhere: int
+    inputs: list[str]
+    problem: str
+    reasons: list[str]
+
+
+class Contribution(TypedDict):
+    """Nodes of a study from one author: number by kind, models and seeds of the trainings."""
+
+    models: list[str]
+    seeds: list[int]
+    nodes: dict[str, int]
+
+
+class ImportResult(TypedDict):
+    """Result of importing shards.
+
+    Attributes:
+        results: the study's results folder.
+        dry_run: whether nothing was copied.
+        commit: commit of the checkout of the shards' folder; empty if there is none.
+        shards: result of each shard.
+        by: author → nodes of the study.
+        lacking: number of the study's nodes that are neither here nor in a shard.
+    """
+
+    results: str
+    dry_run: bool
+    commit: str
+    shards: list[ShardResult]
+    by: dict[str, Contribution]
+    lacking: int
+
+
 def import_shards(
     study: Study,
     folder: Path,
@@ -123,7 +177,7 @@ def import_shards(
     *,
     tables: Iterable[str] = (),
     dry_run: bool = False,
-) -> dict[str, Any]:
+) -> ImportResult:
     """Copy the nodes of a study from shards, one shard after the other.
 
     A damaged shard is left out completely, and the others are copied.
@@ -135,13 +189,6 @@ def import_shards(
         reader: process that unpacks them.
         tables: as in ``merge_results``.
         dry_run: report the outcome without copying.
-
-    Returns:
-        ``commit``: commit of the folder's checkout; empty if there is none. ``shards``: for each
-        shard, its file, SHA-256, author (``by``), authors of nodes (``made``: digest as in paths →
-        author), ``counts`` by outcome, number of nodes from other studies (``elsewhere``), other
-        ``inputs``, ``problem`` and ``reasons``. ``by``: nodes of the study per author. ``lacking``:
-        number of the study's nodes that are neither here nor in a shard.
     """
     tables = list(tables)
     seen = [
@@ -162,9 +209,9 @@ def import_shards(
 
 def _import_shard(
     study: Study, reader: PackReader, shard: Shard, tables: Sequence[str], *, dry_run: bool
-) -> dict[str, Any]:
+) -> ShardResult:
     by = shard.says.facts.get("by") or NOBODY
-    outcome: dict[str, Any] = {
+    outcome: ShardResult = {
         "file": str(shard.file),
         "sha256": shard.says.sha256,
         "by": "" if shard.says.problem else by,
@@ -211,7 +258,7 @@ def _list_other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _summarise_labs(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _summarise_labs(study: Study, seen: Sequence[ShardResult]) -> dict[str, Contribution]:
     """Return a mapping from lab to its nodes of this study by kind, and their models and seeds.
 
     If several labs computed the same node, the first one counts.
@@ -232,7 +279,7 @@ def _summarise_labs(study: Study, seen: Sequence[Mapping[str, Any]]) -> dict[str
     }
 
 
-def find_error(seen: Mapping[str, Any]) -> RecordError | None:
+def find_error(seen: ImportResult) -> RecordError | None:
     """Return the error for unreadable shards, conflicts and refused records, or None."""
     damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
@@ -246,7 +293,7 @@ def find_error(seen: Mapping[str, Any]) -> RecordError | None:
     )
 
 
-def as_text(seen: Mapping[str, Any]) -> str:
+def as_text(seen: ImportResult) -> str:
     """Format the result of an import, and the contributions of each lab."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
@@ -269,7 +316,7 @@ def as_text(seen: Mapping[str, Any]) -> str:
     return "".join(f"{escape_line(line)}\n" for line in lines)
 
 
-def _format_shard(shard: Mapping[str, Any]) -> list[str]:
+def _format_shard(shard: ShardResult) -> list[str]:
     by = ", ".join(dict.fromkeys(shard["made"].values())) or shard["by"] or "unknown"
     sha256 = f"; sha256 {shard['sha256'][:12]}" * bool(shard["sha256"])
     lines = [f"  {shard['file']}: by {by}{sha256}"]

@@ -6,7 +6,7 @@ A card has the task in one sentence, and its type, labels and metrics.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import pandas as pd
 
@@ -41,15 +41,22 @@ def _round_number(value: float) -> float | None:
     return None if pd.isna(value) else float(f"{value:.{_DIGITS}g}")
 
 
-def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Map task to its ``description`` and ``facts`` (a list of [name, value]).
+class TaskDetails(TypedDict):
+    """Description of a task, and facts on it as [name, value]."""
+
+    description: str
+    facts: list[list[str]]
+
+
+def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, TaskDetails]:
+    """Map task to its details.
 
     Tasks without a card, for example those of a plugin that is not loaded, are left out.
     """
     return {name: card for name in tasks if (card := _describe_task(dataset, name))}
 
 
-def _describe_task(dataset: str, name: str) -> dict[str, Any] | None:
+def _describe_task(dataset: str, name: str) -> TaskDetails | None:
     try:
         task = get_task(dataset, name)
     except ConfigError:

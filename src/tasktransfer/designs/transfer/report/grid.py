@@ -23,6 +23,13 @@ from tasktransfer.designs.transfer.report.details import (
     get_run_key,
     group_curves,
 )
+from tasktransfer.designs.transfer.report.heatmap_types import (
+    CellLook,
+    DatasetHeatmap,
+    HeatmapCell,
+    HeatmapData,
+    PromptedRow,
+)
 from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
@@ -50,28 +57,12 @@ Key = tuple[str, str, str, str]
 """Model, algorithm, source (joined by +; empty for a baseline) and target of a cell."""
 
 
-def build_payload(frames: Frames, explain: str) -> dict[str, Any]:
-    """Return the data that ``heatmap.js`` reads, as JSON values (no NaN).
+def build_payload(frames: Frames, explain: str) -> HeatmapData:
+    """Return the data that ``heatmap.js`` reads, as JSON values.
 
     Args:
         frames: the study's frames.
         explain: the command that explains a cell, up to the dataset.
-
-    Returns:
-        A mapping with ``explain``, ``runs`` (a list of [seed, score, digest, path of the record,
-        curves], with losses and dev scores by round as curves) and ``datasets``. A dataset has
-        ``name``, ``models``, ``algorithms`` ({name, label}), ``tasks`` and ``several`` ({name,
-        short}: rows of the grid with one source and with several), ``targets`` (its columns),
-        ``limits`` (of the colour scale, by unit), ``colours`` (of the scale, low to high),
-        ``cards`` (of its tasks, by name: ``description`` and ``facts``),
-        ``unlearned`` ([model, target] of baselines that do not beat a simple reference or have
-        collapsed) and ``cells``. A cell has ``model``, ``algorithm`` (null on the diagonal, because
-        algorithms share baselines), ``source``, ``target`` (names), ``state`` (transfer, baseline
-        or missing), its numbers, ``mark`` (significant, one-training, left-race or empty),
-        ``faded``, ``mixed`` (the signs of its seeds differ), ``runs`` ([index in runs, index of its
-        baseline or null]) and ``gaps`` (the planned runs that are missing from it, with reasons).
-        ``looks`` of a transfer has ``text``, ``fill``, ``ink`` and ``beyond`` (outside the colour
-        scale) by unit; other cells have one text and fill.
     """
     runs = frames["transfer_runs"]
     names = runs[["digest", "target"]].itertuples(index=False, name=None)
@@ -94,7 +85,7 @@ RunName = tuple[str, str]
 """Digest of the stage, and target: a stage may be tested on several targets."""
 
 
-def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) -> dict[str, Any]:
+def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) -> DatasetHeatmap:
     ordered = frames.metadata.order_names
     runs, missing = (
         _select_dataset(frames["transfer_runs"], dataset),
@@ -148,7 +139,7 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
 
 def _build_prompted_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> list[PromptedRow]:
     """Return the rows of prompted models below the heatmap, identical to the printed figure's."""
     return [
         {
@@ -174,13 +165,13 @@ def _build_cells(
     cells: pd.DataFrame,
     places: Mapping[RunName, int],
     limits: Mapping[str, float],
-) -> list[dict[str, Any]]:
+) -> list[HeatmapCell]:
     """Return the cells with results (transfers, then baselines), then those with gaps only."""
     gaps = _group_gaps(missing)
     pairs = _index_pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
     mixed = _find_mixed_signs(deltas)
-    shown = [
+    shown: list[HeatmapCell] = [
         {**_build_transfer_cell(row, pairs, gaps, limits), "mixed": _build_key(row) in mixed}
         for row in to_records(whole)
     ]
@@ -224,15 +215,12 @@ def _find_mixed_signs(deltas: pd.DataFrame) -> set[Key]:
     return {*ends.index[(ends["min"] < 0) & (ends["max"] > 0)]}
 
 
-_NUMBERS = ("score", "baseline_score", "delta", "improvement", "p", "q")
-
-
 def _build_transfer_cell(
     row: Mapping[str, Any],
     pairs: Mapping[Key, list[list[int | None]]],
     gaps: Mapping[Key, list[str]],
     limits: Mapping[str, float],
-) -> dict[str, Any]:
+) -> HeatmapCell:
     why = gaps.get(_build_key(row), [])
     low, high = bound_interval(row["low"], row["high"], DIFFERENCES)
     faded = row["n_seeds"] < 2 or not excludes_zero(row["low"], row["high"])
@@ -242,7 +230,12 @@ def _build_transfer_cell(
         "source": row["source"],
         "target": row["target"],
         "state": "transfer",
-        **{name: _round_number(row[name]) for name in _NUMBERS},
+        "score": _round_number(row["score"]),
+        "baseline_score": _round_number(row["baseline_score"]),
+        "delta": _round_number(row["delta"]),
+        "improvement": _round_number(row["improvement"]),
+        "p": _round_number(row["p"]),
+        "q": _round_number(row["q"]),
         "significant": bool(row["significant"]),
         "low": _round_number(low),
         "high": _round_number(high),
@@ -269,29 +262,30 @@ def _choose_mark(row: Mapping[str, Any]) -> str:
 
 def _build_looks(
     row: Mapping[str, Any], limits: Mapping[str, float], *, faded: bool, mark: str
-) -> dict[str, Any]:
+) -> dict[str, CellLook]:
     """Return unit → text, fill, text colour, and whether the value is beyond the colour scale."""
     points = _build_look(row["delta"], limits[POINTS], faded=faded)
     percent = _build_look(row["improvement"], limits[PERCENT], faded=faded)
     if math.isnan(row["improvement"]):
-        percent = {**points, **_format_colours(WITHOUT_PERCENTAGE), "text": f"Δ{points['text']}"}
-    looks = {POINTS: points, PERCENT: percent, Q: {**points, "text": format_p_value(row["q"])}}
+        percent = _format_look(f"Δ{points['text']}", WITHOUT_PERCENTAGE, beyond=points["beyond"])
+    in_q: CellLook = {**points, "text": format_p_value(row["q"])}
+    looks = {POINTS: points, PERCENT: percent, Q: in_q}
     return {unit: {**look, "text": look["text"] + mark} for unit, look in looks.items()}
 
 
-def _build_look(value: float, limit: float, *, faded: bool) -> dict[str, Any]:
+def _build_look(value: float, limit: float, *, faded: bool) -> CellLook:
     if math.isnan(value):
         return {"text": "", "beyond": False}
     colour = np.array(mpl.colormaps[DIVERGING](float(TwoSlopeNorm(0, -limit, limit)(value))))
     if faded:
         colour = FADED * colour + (1 - FADED)  # towards white
-    beyond = bool(abs(value) > limit)
-    return {"text": format_signed(value), **_format_colours(colour), "beyond": beyond}
+    return _format_look(format_signed(value), colour, beyond=bool(abs(value) > limit))
 
 
-def _format_colours(colour: Any) -> dict[str, str]:
-    """Return a cell's fill and text colour as hexadecimal codes."""
-    return {"fill": to_hex(colour), "ink": _choose_ink(to_rgb(to_hex(colour)))}
+def _format_look(text: str, colour: Any, *, beyond: bool) -> CellLook:
+    """Return a look with the fill and the text colour as hexadecimal codes."""
+    ink = _choose_ink(to_rgb(to_hex(colour)))
+    return {"text": text, "fill": to_hex(colour), "ink": ink, "beyond": beyond}
 
 
 def _choose_ink(colour: Any) -> str:
@@ -305,19 +299,19 @@ def _choose_ink(colour: Any) -> str:
 
 def _build_baseline_cells(
     runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
-) -> list[dict[str, Any]]:
+) -> list[HeatmapCell]:
     """Return the cells of the diagonal, which have the baseline scores of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
-    baselines = []
+    baselines: list[HeatmapCell] = []
     for (model, target), rows in own.groupby(["model", "target"], sort=False):
         why = gaps.get((str(model), BASELINE, "", str(target)), [])
         score = float(rows["score"].mean())
         baselines.append(
             {
-                "model": model,
+                "model": str(model),
                 "algorithm": None,
                 "source": "",
-                "target": target,
+                "target": str(target),
                 "state": "baseline",
                 "score": score,
                 "seeds": [int(seed) for seed in rows["seed"]],
@@ -332,8 +326,8 @@ def _build_baseline_cells(
 
 
 def _build_missing_cell(
-    key: Key, why: Sequence[str], runs: Sequence[Sequence[int | None]]
-) -> dict[str, Any]:
+    key: Key, why: Sequence[str], runs: Sequence[list[int | None]]
+) -> HeatmapCell:
     """Return a cell without a number. Its transfer run may exist while its baseline is missing."""
     model, algorithm, source, target = key
     return {

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, format_method
-from tasktransfer.core.quantities import format_quantity
-from tasktransfer.core.references import MOST_FREQUENT
+from tasktransfer.core.messages import format_quantity
+from tasktransfer.core.references import METHODS, MOST_FREQUENT, PROMPTED, TRANSFER, format_method
 from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 from tasktransfer.present.sentences import MOST_Q, format_with_interval
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.collect.method_columns import MEAN
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.numbers import SCORES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from tasktransfer.data.cache import read_manifest
 from tasktransfer.data.stats import (
     LENGTH_COLUMNS,
     OVERLAP_COLUMNS,
+    StatsRow,
     compute_length_distributions,
     count_instances_by_split,
     count_training_overlap,
@@ -43,8 +44,19 @@ def as_text(folders: Sequence[Path]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(folders: Sequence[Path]) -> dict[str, Any]:
-    """Return numbers of samples per task and split, and a summary of the lengths, as plain data."""
+class DataReport(TypedDict):
+    """Samples per task and split, and a summary of the lengths.
+
+    ``synthetic``: dataset → whether its dialogues are generated.
+    """
+
+    synthetic: dict[str, bool]
+    samples: list[StatsRow]
+    lengths: list[dict[str, str | int]]
+
+
+def as_json(folders: Sequence[Path]) -> DataReport:
+    """Return the report as plain data."""
     return {
         "synthetic": _read_synthetic_flags(folders),
         "samples": list(count_instances_by_split(folders)),

@@ -1,0 +1,112 @@
+"""Types of the data that ``heatmap.js`` reads as JSON."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from tasktransfer.designs.transfer.report.details import Curve, TaskDetails
+
+
+class CellLook(TypedDict):
+    """Text of a cell in one unit, its colours, and whether it is beyond the colour scale."""
+
+    text: str
+    fill: NotRequired[str]
+    ink: NotRequired[str]
+    beyond: bool
+
+
+class HeatmapCell(TypedDict):
+    """A cell of the heatmap. ``heatmap.js`` reads it as JSON, so no number is NaN.
+
+    Attributes:
+        algorithm: None on the diagonal, because algorithms share baselines.
+        source: name of the source, several joined by +; empty on the diagonal.
+        state: transfer, baseline or missing.
+        runs: [index in ``HeatmapData.runs``, index of its baseline or None] by seed.
+        gaps: planned runs that are missing from the cell, with reasons.
+        mark: frame, ring or hatching: significant, one-training, left-race or empty.
+        faded: whether the interval includes 0, or there is only one seed.
+        mixed: whether the signs of its seeds differ.
+        looks: unit → look, for a transfer. Other cells have one ``text``, ``fill`` and ``ink``.
+    """
+
+    model: str
+    algorithm: str | None
+    source: str
+    target: str
+    state: str
+    runs: list[list[int | None]]
+    gaps: list[str]
+    text: NotRequired[str]
+    fill: NotRequired[str]
+    ink: NotRequired[str]
+    score: NotRequired[float | None]
+    baseline_score: NotRequired[float | None]
+    delta: NotRequired[float | None]
+    improvement: NotRequired[float | None]
+    p: NotRequired[float | None]
+    q: NotRequired[float | None]
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    significant: NotRequired[bool]
+    mark: NotRequired[str]
+    faded: NotRequired[bool]
+    mixed: NotRequired[bool]
+    looks: NotRequired[dict[str, CellLook]]
+    seeds: NotRequired[list[int]]
+    instances: NotRequired[int]
+    dialogues: NotRequired[int]
+    no_interval: NotRequired[str | None]
+
+
+class PromptedRow(TypedDict):
+    """Scores of a prompted model by task, below the heatmap."""
+
+    name: str
+    scores: dict[str, str]
+
+
+class DatasetHeatmap(TypedDict):
+    """Heatmap of one dataset.
+
+    Attributes:
+        algorithms: name and label of each algorithm.
+        tasks: name and short name of each row with one source.
+        targets: name and short name of each column.
+        several: name and short name of each row with several sources.
+        cards: details of the tasks.
+        asked: rows of prompted models.
+        limits: limit of the colour scale by unit.
+        colours: colours of the scale, low to high.
+        unlearned: [model, target] of baselines that do not beat a simple reference or have
+            collapsed.
+    """
+
+    name: str
+    models: list[str]
+    algorithms: list[dict[str, str]]
+    tasks: list[dict[str, str]]
+    targets: list[dict[str, str]]
+    several: list[dict[str, str]]
+    cards: dict[str, TaskDetails]
+    asked: list[PromptedRow]
+    limits: dict[str, float]
+    colours: list[str]
+    cells: list[HeatmapCell]
+    unlearned: list[list[str]]
+
+
+class HeatmapData(TypedDict):
+    """Data that ``heatmap.js`` reads.
+
+    Attributes:
+        explain: command that explains a cell, up to the dataset.
+        runs: [seed, score, digest, path of the record, curves] of each run, with the losses and dev
+            scores by round as curves.
+        datasets: heatmap of each dataset.
+    """
+
+    explain: str
+    runs: list[list[int | float | str | list[Curve] | None]]
+    datasets: list[DatasetHeatmap]
