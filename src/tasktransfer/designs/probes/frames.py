@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
@@ -165,6 +166,29 @@ AGREEMENT: Columns = (
     ("models", WHOLE, "number of models that both probes rank"),
     ("rho", NUMBER, "Spearman's correlation of the two rankings of models"),
 )
+
+
+def has_corpus(corpus: str) -> Callable[[Study], bool]:
+    """Return a test for studies that probe a corpus."""
+    return lambda study: bool(
+        corpus in study.config.dataset_names and get_config(study).select_probes(corpus)
+    )
+
+
+def has_training_stages(study: Study) -> bool:
+    """Return whether a study trains a model."""
+    return bool(study.plan.stages)
+
+
+def counts_words(study: Study) -> bool:
+    """Return whether a study probes counts of words next to whole checkpoints."""
+    config = get_config(study)
+    return config.probes.bag_of_words and any(not model.probed_layers for model in config.models)
+
+
+def has_built_models(study: Study) -> bool:
+    """Return whether a study builds a model from an architecture."""
+    return any(model.architecture for model in get_config(study).models)
 
 
 def probes_layers(study: Study) -> bool:

@@ -10,8 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.designs.probes.config import get_config
-from tasktransfer.designs.probes.frames import ABOUT, FRAMES, probes_layers
+from tasktransfer.designs.probes.frames import (
+    ABOUT,
+    FRAMES,
+    counts_words,
+    has_built_models,
+    has_corpus,
+    has_training_stages,
+    probes_layers,
+)
 from tasktransfer.present.columns import (
     make_estimate_column,
     make_long_text_column,
@@ -42,30 +49,11 @@ F1 = make_number_column("f1", "F1", ".1f")
 SNAPSHOT, PROBE = make_text_column("snapshot", "Snapshot"), make_text_column("probe", "Probe")
 
 
-def _has_corpus(corpus: str) -> Callable[[Study], bool]:
-    return lambda study: bool(
-        corpus in study.config.dataset_names and get_config(study).select_probes(corpus)
-    )
-
-
 def _has_probes_of_table(number: int) -> Callable[[Study], bool]:
     """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
     return lambda study: (
-        _has_corpus("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
+        has_corpus("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
     )
-
-
-def _has_training_stages(study: Study) -> bool:
-    return bool(study.plan.stages)
-
-
-def _counts_words(study: Study) -> bool:
-    config = get_config(study)
-    return config.probes.bag_of_words and any(not model.probed_layers for model in config.models)
-
-
-def _has_built_models(study: Study) -> bool:
-    return any(model.architecture for model in get_config(study).models)
 
 
 def _declare_score_table(number: int, corpus: str) -> Table:
@@ -82,7 +70,7 @@ def _declare_score_table(number: int, corpus: str) -> Table:
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing=f"has no probes on {corpus}",
-        planned=_has_corpus(corpus),
+        planned=has_corpus(corpus),
     )
 
 
@@ -120,7 +108,7 @@ TABLES = (
         keys=("model", "corpus"),
         paper=f"Table 3 of {PAPER}",
         nothing="trains no model",
-        planned=_has_training_stages,
+        planned=has_training_stages,
     ),
     _declare_score_table(4, "PersonaChat"),
     _declare_score_table(5, "MultiWOZ"),
@@ -134,7 +122,7 @@ TABLES = (
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, for the groups as used",
         nothing="trains no model on MultiWOZ",
-        planned=_has_corpus("MultiWOZ"),
+        planned=has_corpus("MultiWOZ"),
         certain=False,
         runs=printed.is_source_of_group_mean,
     ),
@@ -151,7 +139,7 @@ TABLES = (
         keys=("model",),
         nothing="builds no model",
         section="made",
-        planned=_has_built_models,
+        planned=has_built_models,
         cited=True,
     ),
     _declare_selection_table(8),
@@ -172,7 +160,7 @@ TABLES = (
         ),
         keys=("corpus", "probe", "over"),
         nothing="trains no model",
-        planned=_has_training_stages,
+        planned=has_training_stages,
         certain=False,
     ),
     Table(
@@ -222,7 +210,7 @@ TABLES = (
         ),
         keys=("corpus", "model", "snapshot"),
         nothing="fits no probe on word counts",
-        planned=_counts_words,
+        planned=counts_words,
         runs=printed.is_source_of_words_mean,
     ),
     Table(
@@ -350,7 +338,7 @@ FIGURES = (
         effects.plot_training_effects,
         ("intervals",),
         nothing="compares no trained encoder with its untrained version",
-        planned=_has_training_stages,
+        planned=has_training_stages,
         certain=False,
     ),
     Figure(
@@ -367,7 +355,7 @@ FIGURES = (
         figures.plot_f1_by_epoch,
         ("probed",),
         nothing="has no probed epochs",
-        planned=_has_training_stages,
+        planned=has_training_stages,
     ),
     Figure(
         "bleu_against_f1",
@@ -375,7 +363,7 @@ FIGURES = (
         figures.plot_bleu_against_f1,
         ("probed", "rounds", "claims"),
         nothing="trains no model",
-        planned=_has_training_stages,
+        planned=has_training_stages,
     ),
     Figure(
         "representations",
