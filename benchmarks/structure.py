@@ -112,12 +112,14 @@ def _resolve(modules: Modules, *names: str) -> Iterator[str]:
 def find_lazy_target(modules: Modules, node: ast.AST) -> str | None:
     """Return the module that a string names (``"designs.panel.answer"``), or None.
 
-    The string may begin with the package's name, and end with a name after a colon.
+    The string may begin with the package's name, and end with a name after a colon. A sentence
+    about a config key, such as ``training.precision: ...``, does not name a module.
     """
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         return None
-    name = node.value.removeprefix(f"{PACKAGE}.").partition(":")[0]
-    return name if "." in name and name in modules else None
+    name, colon, attribute = node.value.removeprefix(f"{PACKAGE}.").partition(":")
+    named = "." in name and name in modules and (not colon or attribute.isidentifier())
+    return name if named else None
 
 
 def build_graph(modules: Modules) -> dict[str, set[str]]:

@@ -69,6 +69,7 @@ def choose(study):
     "designs/small/shown": """
 TABLE, FIGURE = "designs.small.table", "designs.small.figure"
 SHOWN = (late(TABLE, "make"), late("tasktransfer.designs.small.answer:say"), late(name))
+REMEDY = print("stats.other: unknown. Choose a number.")
 """,
     "designs/small/table": "",
     "designs/small/figure": "",
