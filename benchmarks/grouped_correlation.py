@@ -12,13 +12,13 @@ import argparse
 
 import numpy as np
 
+from tasktransfer.stats.draws import Floats
 from tasktransfer.stats.grouped_correlation import (
     Model,
     Over,
     compute_correlation,
     compute_grouped_correlation,
 )
-from tasktransfer.stats.resampling import Floats
 
 OVERS: tuple[Over, ...] = ("all", "between", "within")
 SETTINGS = ((5, 2, 3), (5, 3, 6))

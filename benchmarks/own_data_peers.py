@@ -61,7 +61,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.evaluation.embedded import join_parts
 from tasktransfer.files import replace_file
 from tasktransfer.stats.clustered import compute_percentile_interval
-from tasktransfer.stats.resampling import create_generator
+from tasktransfer.stats.draws import create_generator
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]

@@ -19,10 +19,9 @@ from pydantic import Field, model_validator
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Count
 from tasktransfer.core.nodes import Outcome, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node, get_recipe_version, get_task
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.names import DatasetName, TaskNames

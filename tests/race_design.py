@@ -13,16 +13,15 @@ from typing import Any
 
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.core.nodes import Node, Outcome, Stage, Start
-from tasktransfer.core.plan import Choice, Plan, PlanBuilder
+from tasktransfer.core.plan import Choice, Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Analysis
-from tasktransfer.results.choices import read_choice, write_choice
 from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame, Frames
+from tasktransfer.results.planned_study import read_choice, write_choice
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.results.study import Study

@@ -14,10 +14,9 @@ from pydantic import Field
 from tasktransfer.config import CommonConfig, TrainingConfig
 from tasktransfer.config.fields import Count
 from tasktransfer.core.nodes import Evaluation, Fit, Outcome, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.design import Design
 from tasktransfer.metrics.measures import Measure, Values

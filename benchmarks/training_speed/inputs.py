@@ -18,9 +18,9 @@ from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import ENCODING_VERSION
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
-from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.files import replace_file

@@ -18,9 +18,9 @@ from tasktransfer.data.cache import cache_dataset
 from tasktransfer.data.stats import count_instances_by_split
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.feta import splits
-from tasktransfer.datasets.feta.dialogues import format_utterance
+from tasktransfer.datasets.feta.annotations import format_utterance
+from tasktransfer.datasets.feta.archive import compute_release_revision
 from tasktransfer.datasets.feta.release import ParsedRelease
-from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task

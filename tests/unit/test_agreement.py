@@ -20,7 +20,7 @@ from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats import correlation
 from tasktransfer.stats.correlation import compute_matrix_correlation
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 
 def square(values: list[list[float]]) -> Floats:

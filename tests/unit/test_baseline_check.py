@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.statistics.checked_targets import (
 )
 from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.errors import RecordError
-from tasktransfer.results.choices import write_choice
+from tasktransfer.results.planned_study import write_choice
 from tasktransfer.results.revisions import find_revisions
 
 TARGETS = ["dialogue_nli", "topic_classification"]

@@ -20,7 +20,7 @@ from tasktransfer.data.cache import (
     read_table,
 )
 from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.feta.revision import compute_release_revision
+from tasktransfer.datasets.feta.archive import compute_release_revision
 from tasktransfer.errors import DataError
 from tasktransfer.files import remove_partial_folders
 

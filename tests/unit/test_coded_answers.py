@@ -10,8 +10,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.metrics import evaluate_predictions
 from tasktransfer.operate.coded_answers import FIDELITIES, encode_rows
 from tasktransfer.results.rows import Row, encode_answers, read_rows, write_rows
-from tasktransfer.results.tallies import TallyReader
-from tasktransfer.results.test_sets import TestSets
+from tasktransfer.results.tallies import TallyReader, TestSets
 
 SPAN = get_task("Friends", "question_answering")
 PAIRS = [

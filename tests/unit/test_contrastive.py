@@ -13,9 +13,16 @@ import torch
 import yaml
 
 from small_models import make_model
-from tasktransfer.core.methods import FINE_TUNING, METHODS
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.references import CONTRASTIVE, CONTRASTIVE_SETTINGS, FROZEN, NEAREST, TUNING
+from tasktransfer.core.references import (
+    CONTRASTIVE,
+    CONTRASTIVE_SETTINGS,
+    FINE_TUNING,
+    FROZEN,
+    METHODS,
+    NEAREST,
+    TUNING,
+)
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import is_reference

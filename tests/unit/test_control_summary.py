@@ -19,7 +19,7 @@ from tasktransfer.designs.transfer.report.longer_training import (
     describe_longer_training,
 )
 from tasktransfer.designs.transfer.runs import is_control
-from tasktransfer.designs.transfer.statistics.control_summary import summarise_controls
+from tasktransfer.designs.transfer.statistics.controls import summarise_controls
 from tasktransfer.results.collect import gather_records
 from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Begin, From, Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
-from tasktransfer.core.steps import Begin, From, Step
 
 DATA = Data("Talk", "r1")
 MODEL = ModelSpec("m", "encoder", "w1", 128)

@@ -23,7 +23,7 @@ from damaged_study import (
 
 from study_records import write_records, write_stage
 from tasktransfer.designs.transfer.runs import select_transfer_runs
-from tasktransfer.designs.transfer.tables.aggregates import compute_aggregates
+from tasktransfer.designs.transfer.tables.table2 import compute_aggregates
 from tasktransfer.files import json_text
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import ROWS

@@ -12,7 +12,7 @@ from small_splits import get_split
 from small_study import SMALL, changed, parse
 
 from small_models import Loader, small_stage
-from tasktransfer.config.fidelity import DESCRIPTIONS
+from tasktransfer.config.from_core import DESCRIPTIONS
 from tasktransfer.core.fidelity import DEFAULT, FIDELITIES, Fidelity, get_scoring
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import FAMILIES, Family, Training

@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.transfer.statistics.by_dialogue import DialogueScores
-from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
+    DialogueScores,
+    compute_joint_interval,
+)
 from tasktransfer.stats.bootstrap import Estimate, compute_confidence
 from tasktransfer.stats.chosen import split_dialogues
 

@@ -14,8 +14,16 @@ import yaml
 from exported_study import few_updates, finish_study  # noqa: F401  # a fixture of the module
 from study_records import write_records
 from tasktransfer.cli import main
-from tasktransfer.core.methods import FINE_TUNING, PROMPTED, TRANSFER
-from tasktransfer.core.references import CONTRASTIVE, FROZEN, MOST_FREQUENT, NEAREST, TFIDF
+from tasktransfer.core.references import (
+    CONTRASTIVE,
+    FINE_TUNING,
+    FROZEN,
+    MOST_FREQUENT,
+    NEAREST,
+    PROMPTED,
+    TFIDF,
+    TRANSFER,
+)
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.method_table import is_method_run

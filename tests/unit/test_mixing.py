@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from tasktransfer.core.plan import From
 from tasktransfer.core.specs import Training
-from tasktransfer.core.steps import From
 from tasktransfer.designs.transfer.algorithms import build_steps
 from tasktransfer.models.parts import merge_with_ties
 from tasktransfer.training.samplers import SAMPLERS, Schedule

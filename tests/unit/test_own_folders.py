@@ -12,8 +12,8 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
+from tasktransfer.core.versions import ENCODING_VERSION
 from tasktransfer.datasets.tiny_world import generate_releases
-from tasktransfer.encoding import ENCODING_VERSION
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder
 

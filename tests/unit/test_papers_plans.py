@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import From, Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
-from tasktransfer.core.steps import From, Step
 
 ROBERTA = ModelSpec("roberta", "encoder", "roberta-base@main", 512)
 TRAINING = Training(epochs=10)

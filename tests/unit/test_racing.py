@@ -28,7 +28,7 @@ from tasktransfer.designs.transfer.statistics.race import (
     drop_selection_seeds,
 )
 from tasktransfer.designs.transfer.study_plan import plan_study
-from tasktransfer.results.choices import write_choice
+from tasktransfer.results.planned_study import write_choice
 from tasktransfer.results.revisions import find_revisions
 
 RACING = {"seeds": [1, 2, 5], "keep": [0.5, 0.34]}

@@ -12,8 +12,8 @@ import pytest
 
 from releases import load_release, tiny_release
 from tasktransfer.datasets import file_digests
-from tasktransfer.datasets.feta import revision
-from tasktransfer.datasets.feta.revision import compute_release_revision
+from tasktransfer.datasets.feta import archive
+from tasktransfer.datasets.feta.archive import compute_release_revision
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.models.checkpoint_digest import compute_folder_digest
 
@@ -71,7 +71,7 @@ def test_the_memo_saves_hashing_and_sees_changes(
     first = compute_release_revision(path, "Friends", memo)
     with monkeypatch.context() as patch:
         patch.setattr(file_digests.hashlib, "file_digest", None)
-        patch.setattr(revision, "_compute_digest", None)
+        patch.setattr(archive, "_compute_digest", None)
         assert compute_release_revision(path, "Friends", memo) == first
     tiny.content["extra"] = 2
     assert path == (tiny.pack(tmp_path) if packed else tiny.write(tmp_path))

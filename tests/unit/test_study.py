@@ -176,7 +176,7 @@ def test_the_commit_of_a_name_is_found_in_the_cache_without_a_network(
     (snapshot / "config.json").write_text("{}")
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text("5" * 40)
-    code = "from tasktransfer.models.hub_commits import resolve_commit as c"
+    code = "from tasktransfer.models.checkpoint_digest import resolve_commit as c"
     code += "; print(c('org/name', 'main'))"
     code += "; print(c('org/other', 'main'))"
     told = subprocess.run(

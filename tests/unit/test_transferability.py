@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from sklearn.covariance import LedoitWolf
 
-from tasktransfer.selection.similarity import compute_cosine, compute_mean_tfidf, score_by_retrieval
 from tasktransfer.selection.transferability import (
     BayesianRegression,
+    compute_cosine,
     compute_esm_logme,
     compute_hscore,
     compute_leep,
     compute_logme,
+    compute_mean_tfidf,
     compute_nleep,
     map_features,
+    score_by_retrieval,
 )
 
 RANDOM = np.random.default_rng(0)

@@ -25,7 +25,7 @@ from tasktransfer.cli.options import (
     print_result,
 )
 from tasktransfer.cli.own_data import add_data_commands
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.errors import ConfigError, escape_line
 from tasktransfer.files import Maker, json_text, remove_partial_folders
 from tasktransfer.files.locks import lock_path
@@ -255,9 +255,9 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     """Check a model's checkpoint, and tokenise a dataset's cached instances for the model."""
     from tasktransfer.cli.describe import check_checkpoint
     from tasktransfer.core.nodes import Data
+    from tasktransfer.core.versions import ENCODING_VERSION
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.designs import refuse_shortages
-    from tasktransfer.encoding import ENCODING_VERSION
     from tasktransfer.encoding.encode import (
         MAKER,
         build_identity,

@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from tasktransfer.config.adapter import AdapterConfig
 from tasktransfer.config.fields import (
     NUMBER,
     Checkpoint,
@@ -18,6 +17,7 @@ from tasktransfer.config.fields import (
     Url,
     UserPath,
 )
+from tasktransfer.config.from_core import AdapterConfig
 from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.core.validation import describe_unknown, raise_problems

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from tasktransfer.config.fidelity import FidelityConfig, resolve_switches
 from tasktransfer.config.fields import MAX_COUNT, NUMBER, BatchSize, Section
-from tasktransfer.config.from_core import CoreKey, define_section
+from tasktransfer.config.from_core import CoreKey, FidelityConfig, define_section, resolve_switches
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Decays, Training
 from tasktransfer.core.validation import raise_problems

@@ -34,7 +34,7 @@ class Bandit:
         target: name of the target task.
         sources: names of the source tasks.
         seed: seed of EXP3's sampling.
-        exp3_steps: definition of EXP3's step count (``config.fidelity``).
+        exp3_steps: definition of EXP3's step count (``config.from_core``).
         turns: number of finished turns.
         pulls: number of turns per source.
         rewards: value per source: for EXP3 the sum of its rewards divided by their sampling

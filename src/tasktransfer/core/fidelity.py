@@ -21,7 +21,7 @@ class Fidelity:
     """Behaviour of training and evaluation for each difference between paper and toolkit.
 
     Every switch changes numbers. Switches at their defaults are not part of a stage's identity.
-    ``config.fidelity`` describes each switch.
+    ``config.from_core`` describes each switch.
     """
 
     __pydantic_config__: ClassVar = {"extra": "forbid"}

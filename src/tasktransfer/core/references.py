@@ -1,14 +1,16 @@
-"""Names of simple predictors that a fine-tuned model's score should exceed.
+"""Methods that a study compares on a target, and the settings of the simple ones, the references.
 
-Each is the ``learner`` of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The
-predictors are in ``evaluation.reference`` and ``evaluation.embedded``. ``contrastive_logistic``
-fine-tunes an encoder, so it is a method to compare and not a score to exceed
-(docs/decisions/0045).
+A fine-tuned model's score should exceed those of the references. Each reference is the ``learner``
+of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The predictors are in
+``evaluation.reference`` and ``evaluation.embedded``. ``contrastive_logistic`` fine-tunes an
+encoder, so it is a method to compare and not a score to exceed (docs/decisions/0045).
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from tasktransfer.core.specs import ModelSpec
 
 MOST_FREQUENT, TFIDF = "most_frequent", "tfidf_logistic"
 FROZEN, NEAREST = "frozen_logistic", "nearest_neighbour"
@@ -57,3 +59,33 @@ SPLIT, TUNING = "split", "tuning"
 """Keys of a fit's settings. ``model`` is the model's identity; the others are left out at their
 default. ``split`` is the predicted split, by default ``test``. ``tuning`` has the settings of the
 contrastive fine-tuning."""
+
+
+FINE_TUNING, ADAPTER, TRANSFER, PROMPTED = "fine_tuning", "adapter", "transfer", "prompted"
+
+METHODS = {
+    **REFERENCES,
+    FINE_TUNING: "fine-tuning",
+    ADAPTER: "fine-tuning of an adapter",
+    TRANSFER: "transfer from the source that is best on dev",
+    PROMPTED: "prompted model",
+}
+"""Method → label, in the order of complexity.
+
+A constant and a model of word counts need no language model. Two references need one forward pass
+per dialogue, and nearest neighbours also keep all training embeddings. Contrastive fine-tuning
+trains the model for few updates and without a head. Fine-tuning trains it with a head, an adapter
+adds settings and parts to it, and transfer trains it several times. A prompted model is usually
+many times larger, which makes each prediction expensive.
+"""
+
+
+def format_training_name(model: ModelSpec) -> str:
+    """Return the method of a model's trainings: fine-tuning of all weights or of an adapter."""
+    is_adapted = model.adapter is not None or model.adapter_reduction is not None
+    return ADAPTER if is_adapted else FINE_TUNING
+
+
+def format_method(method: str) -> str:
+    """Return the label of a method for sentences."""
+    return METHODS[method].replace(", ", " with ")

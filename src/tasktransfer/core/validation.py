@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.errors import escape_line
 from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 

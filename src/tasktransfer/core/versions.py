@@ -17,6 +17,18 @@ change that affects some tasks and families only, increase the version in their 
 FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
 """Version of a family's training code, if it is later. 4: tanh-GELU is one operation."""
 
+ENCODING_VERSION = 2
+"""Version of the conversion from instances to token ids (``encoding.encode``).
+
+Increase it when the encoded data changes, because caches and digests depend on it.
+"""
+
+TINY_RECIPE_VERSION = 2
+"""Version of building and pre-training the tiny models (``training.tiny``)."""
+
+BUILD_VERSION = 2
+"""Version of building a model folder from an architecture (``training.build``)."""
+
 LIBRARY_VERSION = 1
 """Version of the code of all derived data, fits and evaluations.
 

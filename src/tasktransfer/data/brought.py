@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, find_nearest, get_member, get_text

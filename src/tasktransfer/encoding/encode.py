@@ -18,9 +18,10 @@ from typing import Any
 from tasktransfer.core.architecture import is_recipe, parse_weights
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import ENCODING_VERSION
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
-from tasktransfer.encoding import ENCODING_VERSION, toolkit
+from tasktransfer.encoding import toolkit
 from tasktransfer.encoding.encoded import Example, write_split
 from tasktransfer.encoding.encoder_examples import (
     build_encoder_examples,

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.csv_columns import Columns
+from tasktransfer.files.csv_columns import Columns, find_separator
 from tasktransfer.files.csv_records import (
     QUOTE,
     BrokenError,
@@ -27,7 +27,6 @@ from tasktransfer.files.csv_records import (
     read_records,
     split_leniently,
 )
-from tasktransfer.files.csv_separator import find_separator
 from tasktransfer.files.locations import format_location, format_problem
 from tasktransfer.files.text_stream import TextLines, format_numbers
 

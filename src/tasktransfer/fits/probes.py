@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.errors import DataError
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.linear_probes import LinearClassifier, fit_multinomial, fit_one_vs_rest

@@ -11,19 +11,21 @@ from statistics import fmean
 from typing import Any
 
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.core.methods import ADAPTER, FINE_TUNING, TRANSFER
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit, Outcome, Stage
 from tasktransfer.core.references import (
+    ADAPTER,
     CONTRASTIVE,
+    FINE_TUNING,
     FROZEN,
     NEAREST,
     OF_A_MODEL,
     SCORING,
     SPLIT,
     TFIDF,
+    TRANSFER,
 )
 from tasktransfer.core.runs import Run
-from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.jobs.needs import get_fit_model

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tasktransfer import __version__, metrics
-from tasktransfer.core.methods import format_method
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import (
     OF_A_MODEL,
+    format_method,
 )
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import replace_folder

@@ -40,7 +40,7 @@ import numpy as np
 
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import RecordError
-from tasktransfer.metrics import bleu, labels, open_labels, ratings, replies, texts
+from tasktransfer.metrics import bleu, labels, open_labels, replies, texts
 from tasktransfer.metrics.answers import Answers, CodedAnswers, check_answers, encode_answers
 from tasktransfer.metrics.labels import Sums
 from tasktransfer.metrics.texts import normalise_answer
@@ -104,7 +104,7 @@ def tally_instances(
     elif task.kind == "span":
         parts = _tally_texts(task, guesses, right, fidelity)
     elif task.kind == "rating":
-        parts = [ratings.tally_ratings(task, spec, guesses, right) for spec in task.metrics]
+        parts = [labels.tally_ratings(task, spec, guesses, right) for spec in task.metrics]
     else:
         parts = _tally_labels(task, guesses, right, fidelity)
     return np.concatenate(parts, axis=1)
@@ -182,7 +182,7 @@ def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[fl
     if task.kind == "rating":
         return [
             float(100 * row[0])
-            for row in ratings.tally_ratings(task, task.metrics[0], guesses, right)
+            for row in labels.tally_ratings(task, task.metrics[0], guesses, right)
         ]
     by_kind = {"span": texts.score_texts, "multi_label": labels.compute_label_set_f1}
     compute_scores = by_kind.get(task.kind, labels.score_answers)

@@ -1,6 +1,6 @@
 """Replacement of the words in answers that quote dialogues by codes, so that they can be shared.
 
-Scores, intervals and comparisons of runs stay the same (``metrics.word_codes``). Gold answers are
+Scores, intervals and comparisons of runs stay the same (``metrics.texts``). Gold answers are
 encoded first, so that all runs on one test set have the same codes for them.
 """
 
@@ -16,7 +16,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.metrics import tally_instances
 from tasktransfer.metrics.labels import Sums
-from tasktransfer.metrics.word_codes import WordCodes, quotes_dialogues
+from tasktransfer.metrics.texts import WordCodes, quotes_dialogues
 from tasktransfer.results.rows import encode_answers, select_task_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.tasks.card import Task

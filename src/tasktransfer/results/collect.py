@@ -42,8 +42,11 @@ from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DAMAGED, DONE, RECORD, WAITING, find_log
 from tasktransfer.results.study import Study
-from tasktransfer.results.tallies import PredictionChecks, check_predictions
-from tasktransfer.results.test_sets import find_deviating_test_sets
+from tasktransfer.results.tallies import (
+    PredictionChecks,
+    check_predictions,
+    find_deviating_test_sets,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

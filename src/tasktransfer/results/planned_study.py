@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,8 @@ from tasktransfer.config import CommonConfig
 from tasktransfer.core.plan import Choice, Plan, get_choice_file_name
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.revisions import UNKNOWN, Revisions
 
 
@@ -85,3 +87,29 @@ class PlannedStudy:
         """Return a study whose plan includes the runs of all choices made so far."""
         files = (self.get_choice_path(choice) for choice in self.pending_choices)
         return replace(self) if any(Path(file).exists() for file in files) else self
+
+
+def read_choice(results: str | Path, name: str) -> Any | None:
+    """Return a stored choice, or None if it is still pending. Planners call this at every start.
+
+    Raises:
+        RecordError: the file is damaged.
+    """
+    path = Path(results, get_choice_file_name(name))
+    if not path.exists():
+        return None
+    try:
+        return json_text.read(path)
+    except (OSError, ValueError) as error:
+        raise RecordError(
+            f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
+            "repeat the selection."
+        ) from error
+
+
+def write_choice(results: str | Path, name: str, chosen: Any) -> None:
+    """Write a choice atomically."""
+    path = Path(results, get_choice_file_name(name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path) as part:
+        part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")

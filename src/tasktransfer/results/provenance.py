@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer import __version__
-from tasktransfer.core.limits import collect_limits
 from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.core.nodes.identity import collect_limits
 from tasktransfer.core.versions import LIBRARY_VERSION
 from tasktransfer.results.schema import Cost, Host, Provenance
 

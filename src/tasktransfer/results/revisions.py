@@ -20,14 +20,18 @@ from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import ModelSpec
+from tasktransfer.core.versions import BUILD_VERSION, TINY_RECIPE_VERSION
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.tiny_world import PARTS, format_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.models.checkpoint_digest import compute_file_digest, compute_folder_digest
-from tasktransfer.models.hub_commits import is_commit, resolve_commit
-from tasktransfer.models.recipe import BUILD_VERSION, TINY_RECIPE_VERSION
+from tasktransfer.models.checkpoint_digest import (
+    compute_file_digest,
+    compute_folder_digest,
+    is_commit,
+    resolve_commit,
+)
 
 _COUNT = re.compile("[1-9][0-9]{0,14}")
 """A cached number of parameters."""

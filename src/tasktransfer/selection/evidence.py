@@ -26,7 +26,7 @@ from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
 from tasktransfer.selection.regret import LEADING
 from tasktransfer.selection.values import Tables, find_unlearned
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 SHIPPED = Path(str(files("tasktransfer"))) / "selection" / "minilm-matrix.parquet"
 """Evidence of the shipped matrix, all FETA tasks with MiniLM (docs/selection.md)."""

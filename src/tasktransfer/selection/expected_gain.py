@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 LEVEL = 0.95
 FEWEST_TARGETS = 3

@@ -28,7 +28,7 @@ from tasktransfer.selection.columns import REGRET
 from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judgement, Mean, judge_selectors
 from tasktransfer.selection.measures import KS
 from tasktransfer.selection.regret import GROUP
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 MAX_ROWS = 500_000
 NO_NUMBER = frozenset({"", "na", "n/a", "nan", "null", "none"})

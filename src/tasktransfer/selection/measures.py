@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import comb as binomial
 
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 KS = (1, 3)
 MOST_HALVINGS = 300

@@ -45,7 +45,7 @@ def score_by_source_mean(inputs: SelectorInput) -> Values:
 
 def score_by_tfidf(inputs: SelectorInput) -> Values:
     """Return the cosine of mean TF-IDF vectors of the inputs."""
-    from tasktransfer.selection.similarity import compute_cosine, compute_mean_tfidf
+    from tasktransfer.selection.transferability import compute_cosine, compute_mean_tfidf
 
     means = compute_mean_tfidf(
         {task: inputs.texts(task) for task in (inputs.target, *inputs.sources)}
@@ -57,7 +57,7 @@ def score_by_tfidf(inputs: SelectorInput) -> Values:
 
 def score_by_embedding(inputs: SelectorInput) -> Values:
     """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
-    from tasktransfer.selection.similarity import compute_cosine
+    from tasktransfer.selection.transferability import compute_cosine
 
     target = inputs.embeddings(inputs.target).mean(axis=0)
     return {s: compute_cosine(inputs.embeddings(s).mean(axis=0), target) for s in inputs.sources}
@@ -65,7 +65,7 @@ def score_by_embedding(inputs: SelectorInput) -> Values:
 
 def score_by_roe(inputs: SelectorInput) -> Values:
     """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
-    from tasktransfer.selection.similarity import score_by_retrieval
+    from tasktransfer.selection.transferability import score_by_retrieval
 
     target = inputs.embeddings(inputs.target)
     return {s: score_by_retrieval(target, inputs.embeddings(s)) for s in inputs.sources}
@@ -127,7 +127,7 @@ def score_by_hscore(inputs: SelectorInput) -> Values:
 
 def score_by_taskemb(inputs: SelectorInput) -> Values:
     """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
-    from tasktransfer.selection.similarity import compute_cosine
+    from tasktransfer.selection.transferability import compute_cosine
 
     target, fused = inputs.fisher(inputs.target), dict.fromkeys(inputs.sources, 0.0)
     of = {source: inputs.fisher(source) for source in inputs.sources}
@@ -142,7 +142,7 @@ def score_by_taskemb(inputs: SelectorInput) -> Values:
 
 def score_by_gradient(inputs: SelectorInput) -> Values:
     """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
-    from tasktransfer.selection.similarity import compute_cosine
+    from tasktransfer.selection.transferability import compute_cosine
 
     target = inputs.gradient(inputs.target)
     return {source: compute_cosine(inputs.gradient(source), target) for source in inputs.sources}

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import DATASETS, get_task, resolve_task
 from tasktransfer.present.numbers import format_interval, format_p_value
 from tasktransfer.present.text import format_table

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.quantities import format_quantity
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task, resolve_task
@@ -31,7 +31,7 @@ from tasktransfer.selection.judging import compute_source_means
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
 from tasktransfer.selection.measures import KS
 from tasktransfer.selection.selector import COST, TOKENS, Selector
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 NOT_THERE = "not computed yet: run snakemake"
 NO_NUMBER = "the selector gave none"

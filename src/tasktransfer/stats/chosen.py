@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 SPLITS = 5
 """Number of random splits of the dialogues into halves."""

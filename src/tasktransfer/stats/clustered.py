@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from tasktransfer.stats.resampling import Floats, create_generator
+from tasktransfer.stats.draws import Floats, create_generator
 
 _DRAWN_AT_ONCE = 1 << 22
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.stats.resampling import Floats, create_generator
+from tasktransfer.stats.draws import Floats, create_generator
 
 RESAMPLES = 2000
 RENAMINGS = 4999

@@ -19,6 +19,10 @@ data"); for 40 dialogues that is 2.5 %.
 
 The official score (macro-F1 and so on) is recomputed from summed tallies. A dialogue's instances
 are summed only once, so the cost depends on the number of dialogues.
+
+Random numbers depend only on content (``create_generator``): equal inputs give equal numbers,
+whatever else a study contains and in whatever order it is read. So a new record does not change
+intervals to which it does not contribute.
 """
 
 from __future__ import annotations
@@ -188,3 +192,15 @@ def resample_scores(
     by_unit = np.moveaxis(tally, -2, 0).reshape(units, -1).astype(np.float32)
     sums = np.moveaxis((weights @ by_unit).reshape(len(weights), *runs, columns), 0, -2)
     return np.asarray(score(sums), np.float64)
+
+
+def create_generator(*parts: str | Floats) -> np.random.Generator:
+    """Return a generator seeded by names and arrays (their shapes and all bits of their values)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, str):
+            content = part.encode()
+        else:
+            content = repr(part.shape).encode() + np.ascontiguousarray(part + 0.0).tobytes()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return np.random.default_rng(int.from_bytes(digest.digest()[:16], "little"))

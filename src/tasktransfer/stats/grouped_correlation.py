@@ -24,7 +24,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from tasktransfer.stats.correlation import compute_spearman
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 Model = Sequence[Floats]
 """A model's trainings, each of shape (points, 2)."""

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from tasktransfer.core.specs import Family
+from tasktransfer.core.versions import TINY_RECIPE_VERSION
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.files import Maker, replace_folder
 from tasktransfer.models.family import pad_to_tensors
-from tasktransfer.models.recipe import TINY_RECIPE_VERSION
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts
 

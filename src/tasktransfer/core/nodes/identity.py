@@ -1,4 +1,4 @@
-"""Helpers for the identities of nodes, with the standard library only."""
+"""Helpers for the identities of nodes, and limits on data read from them; standard library only."""
 
 from __future__ import annotations
 
@@ -41,3 +41,21 @@ def join_names(names: tuple[str, ...]) -> str:
     """Join names for a path: the first four, and the number of the others, to limit its length."""
     shown = "+".join(names[:4])
     return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown
+
+
+def collect_limits(identity: Any) -> dict[str, int]:
+    """Return the limits in an identity by key path: keys that begin with ``limit`` and are set.
+
+    A node with such limits uses subsampled data.
+    """
+    return dict(_collect_limits(identity, ""))
+
+
+def _collect_limits(value: Any, path: str) -> list[tuple[str, int]]:
+    limits: list[tuple[str, int]] = []
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        below = f"{path}.{key}" if path else str(key)
+        if str(key).startswith("limit") and isinstance(item, int) and not isinstance(item, bool):
+            limits.append((below, item))
+        limits += _collect_limits(item, below)
+    return limits

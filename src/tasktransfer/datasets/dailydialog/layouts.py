@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
+    AnnotatedDialogue,
     add_instance_name,
     build_instance,
     build_span_instance,
@@ -12,9 +13,9 @@ from tasktransfer.datasets.feta.annotations import (
     get_choice,
     get_label,
     get_query_texts,
+    join_turns,
     read_items,
 )
-from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, join_turns
 from tasktransfer.files.fields import (
     Location,
     Table,

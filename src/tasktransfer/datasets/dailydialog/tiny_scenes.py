@@ -12,8 +12,7 @@ from typing import TypeAlias
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.feta.tiny_world.casting import Role
 from tasktransfer.datasets.feta.tiny_world.draws import sample_value, shuffle_values
-from tasktransfer.datasets.feta.tiny_world.metadata import Json
-from tasktransfer.datasets.feta.tiny_world.text import find_span, format_line, join_lines
+from tasktransfer.datasets.feta.tiny_world.writer import Json, find_span, format_line, join_lines
 
 Fact: TypeAlias = tuple[str, str, str]
 """(head, relation, tail)."""

@@ -18,8 +18,11 @@ from tasktransfer.datasets.feta.tiny_world.draws import (
     sample_value,
     shuffle_values,
 )
-from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_task_metadata
-from tasktransfer.datasets.feta.tiny_world.writer import build_release_writer
+from tasktransfer.datasets.feta.tiny_world.writer import (
+    Json,
+    build_release_writer,
+    build_task_metadata,
+)
 from tasktransfer.tasks.card import Task
 
 _TASKS: tuple[tuple[Task, TinySize], ...] = (

@@ -1,4 +1,4 @@
-"""Search and reading of a dataset's release, a folder or a zip with the official file names.
+"""Search, reading and revision of a dataset's release: a folder or zip with official file names.
 
 ``safe_zip`` decides whether a zip is safe. This module uses the standard library only, because the
 revision of a release is computed each time the workflow is parsed.
@@ -6,12 +6,19 @@ revision of a release is computed each time the workflow is parsed.
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tasktransfer.datasets.file_digests import (
+    Digests,
+    cache_digests,
+    combine_digests,
+    compute_files_digest,
+)
 from tasktransfer.errors import DataError
 from tasktransfer.files.safe_zip import (
     CHUNK_BYTES,
@@ -200,3 +207,46 @@ def _read_zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[b
         yield from packed.chunks(member)
     except UnsafeZipError as error:
         raise DataError(describe_flaw(source.path, error.flaw)) from error
+
+
+def compute_release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
+    """Return the digest (SHA-256, hex) of the release of ``dataset`` under ``path``.
+
+    It covers the official file names and their contents, so a folder and a zip with the same files
+    have the same revision.
+
+    Args:
+        path: folder or zip, see ``find_source``.
+        dataset: name of the dataset.
+        memo: cache file for digests. None to hash all files.
+
+    Raises:
+        DataError: there is no release, or one of its files is missing.
+    """
+    source = find_source(path, dataset)
+    if source.kind == "folder":
+        return compute_files_digest(find_folder_files(source), memo)
+    with cache_digests(memo) as digests:
+        return combine_digests(_hash_members(source, digests))
+
+
+def _hash_members(source: Source, digests: Digests) -> dict[str, str]:
+    """Map name to digest of the zip's members, cached by the state of the zip."""
+    state = source.path.stat()
+    names = list_official_files(source.dataset)
+    keys = {name: f"{source.path.absolute()}::{name}" for name in names}
+    recalled = {name: digests.get_cached_digest(keys[name], state) for name in names}
+    if all(recalled.values()):
+        return {name: digest for name, digest in recalled.items() if digest}
+    members = {}
+    for name, chunks in stream_files(source, names).items():
+        members[name] = _compute_digest(chunks)
+        digests.cache_digest(keys[name], state, members[name])
+    return members
+
+
+def _compute_digest(chunks: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for chunk in chunks:
+        digest.update(chunk)
+    return digest.hexdigest()

@@ -15,9 +15,12 @@ from tasktransfer.datasets.dataset import (
     describe_missing_splits,
 )
 from tasktransfer.datasets.feta.annotations import AnnotatedTask
-from tasktransfer.datasets.feta.archive import find_source, get_json_file_name
+from tasktransfer.datasets.feta.archive import (
+    compute_release_revision,
+    find_source,
+    get_json_file_name,
+)
 from tasktransfer.datasets.feta.release import ParsedRelease, parse_release, read_instances
-from tasktransfer.datasets.feta.revision import compute_release_revision
 from tasktransfer.datasets.feta.splits import get_id_file_name, map_dialogues_to_splits
 from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.tasks.card import SPLITS

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets.feta import archive, splits
-from tasktransfer.datasets.feta.annotations import AnnotatedTask
-from tasktransfer.datasets.feta.archive import Source
-from tasktransfer.datasets.feta.dialogues import (
+from tasktransfer.datasets.feta.annotations import (
     AnnotatedDialogue,
+    AnnotatedTask,
     parse_dialogues,
     parse_json_object,
 )
+from tasktransfer.datasets.feta.archive import Source
 from tasktransfer.datasets.feta.splits import SplitIds
 from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasktransfer.datasets.feta.annotations import (
+    AnnotatedDialogue,
     build_instance,
     build_span_instance,
     check_label,
     check_span_offset,
+    find_turn,
     get_label,
     get_query_texts,
+    join_turns,
     read_items,
     remove_duplicates,
 )
-from tasktransfer.datasets.feta.dialogues import AnnotatedDialogue, find_turn, join_turns
 from tasktransfer.files.fields import (
     Location,
     Table,

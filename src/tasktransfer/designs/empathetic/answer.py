@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.empathetic.methods import (
     BASE,
     BROUGHT,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from tasktransfer.core.nodes import Start
-from tasktransfer.core.steps import Step
+from tasktransfer.core.plan import Step
 from tasktransfer.datasets.dailydialog.cards import TOPIC_CLASSIFICATION
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY_NEXT,

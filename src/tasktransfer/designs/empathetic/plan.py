@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Pool, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import From, Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import Rounds, Selection
-from tasktransfer.core.steps import From, Step
 from tasktransfer.datasets import build_data_node, get_recipe_version
 from tasktransfer.designs.empathetic.config import EmpatheticConfig, Setting
 from tasktransfer.designs.empathetic.methods import (

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
-from tasktransfer.core.suggestions import suggest_name
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.designs.empathetic.human import GOLD

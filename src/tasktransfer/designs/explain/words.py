@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.errors import ConfigError
 
 Item = TypeVar("Item")

@@ -9,10 +9,9 @@ from typing import Any
 
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.nodes import Data, Outcome, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Reads, Selection
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.names import REDDIT_SET

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from tasktransfer.core.nodes import Data, Evaluation, Merge, Outcome, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_recipe_version, get_task
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.inputs import CHOICES, FEW, LEAKS, Inputs, make_selection

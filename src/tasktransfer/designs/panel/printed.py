@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.encoders import describe_cosines

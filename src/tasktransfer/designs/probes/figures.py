@@ -39,7 +39,7 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.present.sentences import format_with_interval
 from tasktransfer.results.frames import Frames
-from tasktransfer.stats.resampling import create_generator
+from tasktransfer.stats.draws import create_generator
 
 DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 """Figure 1: 50,000 samples of a tenth of 2,000 judgements, about 35 % of which are ties."""

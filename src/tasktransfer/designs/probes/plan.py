@@ -11,10 +11,9 @@ from typing import Any
 
 from tasktransfer.config import ALL
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Outcome, Round, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node, get_recipe_version
 from tasktransfer.designs.probes.config import ProbedModel, ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE, WORD_PROBE, Probe, format_reply_task_name

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from tasktransfer.core.nodes import Merge
+from tasktransfer.core.plan import From, Step
 from tasktransfer.core.specs import Selection
-from tasktransfer.core.steps import From, Step
 from tasktransfer.errors import ConfigError
 
 Tasks = tuple[str, ...]

@@ -20,7 +20,7 @@ from tasktransfer.datasets import resolve_task
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, is_check
 from tasktransfer.errors import RecordError
-from tasktransfer.results.choices import read_choice
+from tasktransfer.results.planned_study import read_choice
 
 LEARNED_TARGETS = "learned_targets"
 """Name of the choice (``core.plan.Choice``)."""

@@ -54,8 +54,8 @@ def check_baselines(study: Study, name: str) -> None:
     from tasktransfer.designs.transfer.statistics.checked_targets import (
         compare_baselines_with_references,
     )
-    from tasktransfer.results.choices import write_choice
     from tasktransfer.results.collect import gather_records
+    from tasktransfer.results.planned_study import write_choice
 
     targets = list_checked_targets(get_transfer_config(study))
     after = {node.digest for node in study.get_choice(name).after}
@@ -72,7 +72,7 @@ def end_racing_round(study: Study, name: str) -> None:
     """Choose the pairs that continue in a race, by the dev scores of all its runs so far."""
     from tasktransfer.designs.transfer.racing import format_choice_name, read_race
     from tasktransfer.designs.transfer.statistics.race import choose_continuing_pairs
-    from tasktransfer.results.choices import write_choice
+    from tasktransfer.results.planned_study import write_choice
 
     config = get_transfer_config(study)
     race = read_race(config.racing, config.seeds, config.results)
@@ -97,7 +97,7 @@ def select_sources(study: Study, name: str) -> None:
             values.
     """
     from tasktransfer.designs.transfer.selectors import compute_chooser_values
-    from tasktransfer.results.choices import write_choice
+    from tasktransfer.results.planned_study import write_choice
     from tasktransfer.selection.choose import select_from_tables
 
     config = get_transfer_config(study)

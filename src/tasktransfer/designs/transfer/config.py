@@ -39,6 +39,7 @@ from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_
 from tasktransfer.designs.transfer.config_conflicts import find_contradictions
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
+    Prompted,
     TransferCheckpoints,
     TransferData,
     TransferModel,
@@ -62,9 +63,6 @@ from tasktransfer.designs.transfer.pairs import (
     Patterns,
     RequestedPairs,
     add_requested_pairs,
-)
-from tasktransfer.designs.transfer.prompted_section import (
-    Prompted,
 )
 from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.results.study import Study

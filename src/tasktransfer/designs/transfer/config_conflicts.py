@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasktransfer.config import CheckpointConfig
-from tasktransfer.config.fidelity import resolve_switches
+from tasktransfer.config.from_core import resolve_switches
 from tasktransfer.core.specs import FAMILIES
 from tasktransfer.core.validation import Problem
-from tasktransfer.designs.transfer.config_sections import TransferModel, TransferTraining
+from tasktransfer.designs.transfer.config_sections import (
+    TransferModel,
+    TransferTraining,
+    find_hidden_texts,
+    find_prompted_problems,
+)
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig, choose_algorithms
 from tasktransfer.designs.transfer.multi_source_section import (
     find_chooser_problems,
@@ -20,7 +25,6 @@ from tasktransfer.designs.transfer.pairs import (
     add_requested_pairs,
     find_cross_dataset_problems,
 )
-from tasktransfer.designs.transfer.prompted_section import find_hidden_texts, find_prompted_problems
 from tasktransfer.designs.transfer.runs import BASELINE
 
 _NO_TRANSFERS = "The study trains baselines only. Remove the key, or add an algorithm."

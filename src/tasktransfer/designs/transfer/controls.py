@@ -23,8 +23,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tasktransfer.core.nodes import Data
+from tasktransfer.core.plan import Step
 from tasktransfer.core.specs import Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.algorithms import Tasks
 from tasktransfer.errors import ConfigError

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import (
     Problem,
     describe_unknown,

@@ -36,10 +36,8 @@ if TYPE_CHECKING:
         answers,
         asymmetry,
         cells,
-        control_summary,
         controls,
         methods,
-        mixing,
         overlap,
         prompted,
         race,
@@ -51,9 +49,8 @@ if TYPE_CHECKING:
 else:
     package = LazyPackage("tasktransfer.designs.transfer.statistics")
     agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
-    answers, control_summary = package.answers, package.control_summary
-    controls, methods = package.controls, package.methods
-    mixing, overlap = package.mixing, package.overlap
+    answers, controls, methods = package.answers, package.controls, package.methods
+    overlap = package.overlap
     prompted, race, references = package.prompted, package.race, package.references
     summary, top1, variance = package.summary, package.top1, package.variance
     collect = LazyPackage("tasktransfer.designs.transfer.collect").collect
@@ -66,7 +63,7 @@ ABOUT = ("dataset", "sources", "target", "shots")
 METHODS: Columns = (
     ("dataset", TEXT, "dataset"),
     ("target", TEXT, "task that is predicted"),
-    ("method", TEXT, "method, by its name in `core.methods`"),
+    ("method", TEXT, "method, by its name in `core.references`"),
     ("model", TEXT, "model, by its name in the study; null: the method reads no model"),
     (
         "variant",
@@ -193,7 +190,7 @@ FRAMES = (
     Frame("labels", LABELS, answers.make_labels, planned=has_labels),
     Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_labels),
     Frame("errors", ERRORS, answers.make_errors, planned=has_own_labels),
-    Frame("mixing", columns.MIXING, mixing.make_mixing, planned=_has_mixing),
+    Frame("mixing", columns.MIXING, collect.make_mixing, planned=_has_mixing),
     Frame("training_curves", CURVES, collect.make_training_curves),
     # computed from the dialogues by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
@@ -224,7 +221,7 @@ FRAMES = (
     Frame(
         "control_summary",
         columns.CONTROL_SUMMARY,
-        control_summary.make_control_summary,
+        controls.make_control_summary,
         (RUNS, "control_runs"),
         planned=_has_controls,
     ),

@@ -13,8 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.core.methods import format_training_name
-from tasktransfer.core.references import TFIDF
+from tasktransfer.core.references import TFIDF, format_training_name
 from tasktransfer.core.runs import Run
 from tasktransfer.core.samples import FRACTIONS
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage

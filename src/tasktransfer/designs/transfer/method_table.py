@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.core.methods import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
 from tasktransfer.core.nodes import Fit
+from tasktransfer.core.references import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
-from tasktransfer.core.suggestions import suggest_name
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.datasets import resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.algorithms import BANDITS

@@ -11,10 +11,9 @@ from itertools import combinations, product
 from typing import NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage, Start
-from tasktransfer.core.plan import Plan, PlanBuilder
+from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
-from tasktransfer.core.steps import Step
 from tasktransfer.datasets import build_data_node, get_recipe_version, resolve_task
 from tasktransfer.designs.transfer.algorithms import build_steps, order_sources
 from tasktransfer.designs.transfer.baseline_check import (

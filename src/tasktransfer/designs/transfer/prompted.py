@@ -15,7 +15,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.names import get_tasks
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.prompted_section import PromptedConfig
+from tasktransfer.designs.transfer.config_sections import PromptedConfig
 from tasktransfer.designs.transfer.runs import PROMPTED
 from tasktransfer.tasks.asking import compute_wording_digest, get_wordings
 from tasktransfer.tasks.card import Task

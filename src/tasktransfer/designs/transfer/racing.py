@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from tasktransfer.config.fields import LIST, Count, Section
 from tasktransfer.core.plan import get_choice_file_name
 from tasktransfer.errors import RecordError
-from tasktransfer.results.choices import read_choice
+from tasktransfer.results.planned_study import read_choice
 
 Cell = tuple[str, str, str, str, str]
 """Dataset, model, algorithm, source, target."""

@@ -10,7 +10,7 @@ from tasktransfer.core.plan import get_choice_file_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
-from tasktransfer.results.choices import read_choice
+from tasktransfer.results.planned_study import read_choice
 from tasktransfer.selection.selector import ChooseBy
 
 SELECTION = "selection"

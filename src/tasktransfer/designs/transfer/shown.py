@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tasktransfer.core.nodes import Start
-from tasktransfer.core.steps import Step
+from tasktransfer.core.plan import Step
 
 
 def derive_stage_kind(step: Step, starts: tuple[Start, ...]) -> str:

@@ -1,14 +1,89 @@
-"""Writer of generated datasets in the layout of the release."""
+"""Writer of generated datasets in the layout of the release: turns, spans, metadata and files.
+
+The metadata, which has the labels and metric settings of the tasks, is computed from the cards. A
+test compares it with the official release if available.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tasktransfer.datasets.feta.tiny_world.casting import Portion, Role
-from tasktransfer.datasets.feta.tiny_world.metadata import Json, build_release_metadata
+from tasktransfer.datasets.feta.tiny_world.revision import GENERATOR_VERSION
+from tasktransfer.tasks.card import MetricSpec, Task
+
+Json: TypeAlias = dict[str, Any]
+
+
+def build_task_metadata(card: Task) -> Json:
+    """Return a task's labels and metrics in the usual form of the release.
+
+    A metric that is computed once has one object of settings. Otherwise it has a list of objects.
+    """
+    settings: dict[str, list[Json]] = {}
+    for spec in card.metrics:
+        settings.setdefault(spec.name, []).append(_build_settings(spec))
+    kwargs = {
+        name: items if len(items) > 1 else items[0]
+        for name, items in settings.items()
+        if any(items)
+    }
+    return {
+        **({"labels": list(card.labels)} if card.labels else {}),
+        "metrics": list(settings),
+        **({"metric_kwargs": kwargs} if kwargs else {}),
+    }
+
+
+def _build_settings(spec: MetricSpec) -> Json:
+    settings: Json = {}
+    if spec.unanswerable_phrases:
+        settings["unanswerable_phrases"] = list(spec.unanswerable_phrases)
+    if spec.ignore_unanswerable:
+        settings["ignore_unanswerable"] = True
+    if spec.average:
+        settings["average"] = spec.average
+    if spec.label_indices is not None:
+        settings["labels"] = list(spec.label_indices)
+    return settings
+
+
+def build_release_metadata(
+    dataset: str, tasks: Mapping[str, Json], seed: int, dialogues: int
+) -> Json:
+    """Return the ``metadata`` object of a dataset's JSON, marked as synthetic."""
+    return {
+        "dataset_name": dataset,
+        "tasks": list(tasks),
+        "task_metadata": dict(tasks),
+        "synthetic": True,
+        "generator": {
+            "name": "tiny-world",
+            "version": GENERATOR_VERSION,
+            "seed": seed,
+            "dialogues": dialogues,
+        },
+    }
+
+
+def format_line(turn: Json) -> str:
+    """Return a turn as ``speaker: utterance``, or the utterance of a note without speakers."""
+    speakers = " ".join(turn["speakers"])
+    return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
+
+
+def join_lines(turns: Sequence[Json]) -> str:
+    """Return turns joined by spaces, as in the contexts of the release's span tasks."""
+    return " ".join(format_line(turn) for turn in turns)
+
+
+def find_span(context: str, text: str) -> Json:
+    """Return the annotation of the first occurrence of ``text`` in ``context``."""
+    return {"text": text, "answer_start": context.index(text)}
+
 
 ID_FILES: dict[str, tuple[Portion, ...]] = {
     "TTiDB_train_ids.txt": ("few_train", "rest_train"),

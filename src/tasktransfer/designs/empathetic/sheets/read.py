@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tasktransfer.core.quantities import format_quantity
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.empathetic.human import CHOICES, RATINGS
 from tasktransfer.designs.empathetic.sheets.items import KINDS, Meaning, list_questions
 from tasktransfer.designs.empathetic.sheets.write import SCHEMA, SheetKey

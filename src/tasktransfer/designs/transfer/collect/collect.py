@@ -1,4 +1,4 @@
-"""Frames of the transfer study's records: runs, controls, deltas, sizes and missing runs."""
+"""Frames of the transfer study's records: runs, deltas, sizes, missing runs and mixing weights."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer import pairs
+from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_control, is_transfer
@@ -268,3 +269,21 @@ def _sum_seconds(seconds: dict[str, float]) -> float:
     The trainer of an older record did not measure the total.
     """
     return seconds["total"] if "total" in seconds else sum(seconds.values())
+
+
+def uses_bandit(run: Run) -> bool:
+    """Return whether a bandit mixes several sources in the run."""
+    return run.method in BANDITS and len(run.about["sources"]) > 1
+
+
+def make_mixing(frames: Frames) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of the frame ``mixing``: the weights in each round of a training."""
+    collected = frames.collected
+    for run in collected.runs:
+        if not uses_bandit(run):
+            continue
+        record = collected.record(run.stages[-1])
+        names = (run.about["dataset"], run.model, run.method, run.about["target"], run.seed)
+        for entry in record["training"]["rounds"]:
+            for source, weight in entry.get("mixing", {}).items():
+                yield (*names, entry["round"], source, weight)

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.core.methods import METHODS
+from tasktransfer.core.references import METHODS
 from tasktransfer.designs.transfer.runs import NO_MODEL
 from tasktransfer.present.kit.panels import (
     create_panels,

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.core.methods import METHODS, TRANSFER
+from tasktransfer.core.references import METHODS, TRANSFER
 from tasktransfer.designs.transfer.tables.names import explain_short_names, fit_short_names
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.tables.multi_source import compute_multi_source_gains
+from tasktransfer.designs.transfer.tables.multi_source_tables import compute_multi_source_gains
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,
     fit_short_names,

@@ -27,7 +27,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.correlation import compute_matrix_correlation, compute_spearman
-from tasktransfer.stats.resampling import Floats, create_generator
+from tasktransfer.stats.draws import Floats, create_generator
 
 MOST_SPLITS = 40
 

@@ -20,8 +20,8 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.bootstrap import Estimate, compute_confidences
+from tasktransfer.stats.draws import Floats
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.stats.resampling import Floats
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 

@@ -22,17 +22,17 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.collect.collect import Values, parse_more_baseline_seeds
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.statistics.race import (
-    drop_intervals,
-    read_study_race,
-    select_fresh_deltas,
-)
-from tasktransfer.designs.transfer.statistics.tested_runs import (
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
     PredictionsFile,
     Run,
     build_resampling_units,
     map_runs,
     read_tally,
+)
+from tasktransfer.designs.transfer.statistics.race import (
+    drop_intervals,
+    read_study_race,
+    select_fresh_deltas,
 )
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import Frames, list_column_names

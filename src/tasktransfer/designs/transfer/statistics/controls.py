@@ -1,9 +1,14 @@
-"""Comparison of each transfer cell with its controls.
+"""Comparison of transfer with controls: by cell, and by algorithm as the mean over its pairs.
 
 The control's runs replace the baseline's runs, and ``cells`` computes the numbers. Its rules on
 intervals, pairs and q apply unchanged. The second heatmap uses these numbers: a cell's delta minus
 its shuffled source's delta is its delta over ``shuffled_source``, because both have the same
 baselines.
+
+Multitask → fine-tune trains on its target twice, so its mean gain over the baseline contains the
+effect of longer training. Its mean gain over ``longer_baseline``, which trains on the target alone
+for twice the budget, does not. The intervals of these means are those of the table ``summary``
+(``by_dialogue``), with the control's runs in place of the baselines.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -27,6 +33,10 @@ from tasktransfer.designs.transfer.controls import (
     PAIR_CONTROLS,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.statistics.by_dialogue import (
+    compute_dialogue_scores,
+    compute_joint_interval,
+)
 from tasktransfer.designs.transfer.statistics.cells import MARKED, compute_cells
 from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
@@ -205,3 +215,53 @@ def judge_cell(delta: float, q: float, over: Sequence[ControlEffect]) -> str:
     if any(control.high <= EXPLAINS * delta for control in over):
         return EXPLAINED
     return CANNOT_TELL
+
+
+# --- means over pairs ---
+
+
+_GROUP = ["dataset", "model", "algorithm"]
+
+
+def make_control_summary(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``control_summary``."""
+    root = Path(frames.study.config.results)
+    return summarise_controls(frames["transfer_runs"], frames["control_runs"], root)
+
+
+def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Path) -> pd.DataFrame:
+    """Compute the columns of ``CONTROL_SUMMARY``.
+
+    Args:
+        runs: columns of ``columns.RUNS``.
+        control_runs: the same columns, for runs of controls.
+        root: the results folder that the paths in the tables are relative to.
+
+    Raises:
+        RecordError: a predictions file is not the one that was collected; names it.
+    """
+    parts = ((control, [*replace_baselines(control, runs, control_runs)]) for control in CONTROLS)
+    rows = [row for control, part in parts for row in _summarise_control(control, part, root)]
+    table = build_frame(rows, columns.CONTROL_SUMMARY)
+    table["q"] = compute_q_values(table["p"])
+    return table
+
+
+def _summarise_control(
+    control: str, parts: Sequence[tuple[pd.DataFrame, pd.DataFrame]], root: Path
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a control without q; ``parts`` has its runs and deltas."""
+    empty = build_frame([], columns.DELTAS)
+    deltas = pd.concat([empty, *(deltas for _, deltas in parts)], ignore_index=True)
+    deltas = deltas[deltas["delta"].notna()]
+    if deltas.empty:
+        return
+    dialogues = compute_dialogue_scores(
+        pd.concat([runs for runs, _ in parts], ignore_index=True), root
+    )
+    for key, group in deltas.groupby(_GROUP, sort=False):
+        pairs = group.groupby(["source", "target"]).ngroups
+        found = compute_joint_interval(group, dialogues)
+        mean = float(group.groupby(["source", "target"])["delta"].mean().mean())
+        seeds = int(group["seed"].nunique())
+        yield (*key, control, pairs, seeds, mean, found.low, found.high, found.p, None)

@@ -2,8 +2,8 @@
 
 All methods of a target are compared in pairs, on the same test instances and seeds. q is adjusted
 over all of a target's pairs, because the best method is not known before the comparison. The
-recommended method is the simplest one (``core.methods``) that is not significantly worse than the
-best one (docs/decisions/0042).
+recommended method is the simplest one (``core.references``) that is not significantly worse than
+the best one (docs/decisions/0042).
 """
 
 from __future__ import annotations
@@ -16,9 +16,16 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.methods import METHODS, PROMPTED, TRANSFER, format_training_name
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.references import FROZEN, NEAREST, STRENGTH
+from tasktransfer.core.references import (
+    FROZEN,
+    METHODS,
+    NEAREST,
+    PROMPTED,
+    STRENGTH,
+    TRANSFER,
+    format_training_name,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.config import get_transfer_config

@@ -34,7 +34,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.correlation import compute_matrix_correlation
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 TEST_INSTANCES = "test instances"
 TRAINING_DIALOGUES = "training dialogues"

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from tasktransfer.results.metadata import Order, order_names
-from tasktransfer.stats.resampling import Floats
+from tasktransfer.stats.draws import Floats
 
 GROUP = ["dataset", "model", "algorithm"]
 

@@ -36,16 +36,16 @@ from scipy import stats
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.statistics.by_dialogue import (
     DialogueScores,
+    compute_joint_interval,
     make_dialogue_scores,
 )
-from tasktransfer.designs.transfer.statistics.joint import compute_joint_interval
 from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
 from tasktransfer.designs.transfer.statistics.single_source import build_cube, group_by_dataset
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
+from tasktransfer.stats.draws import Floats, create_generator
 from tasktransfer.stats.false_discovery import compute_q_values
-from tasktransfer.stats.resampling import Floats, create_generator
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000

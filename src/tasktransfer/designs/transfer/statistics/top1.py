@@ -42,7 +42,7 @@ from tasktransfer.stats.chosen import (
     select_best_source,
     simulate_half_width,
 )
-from tasktransfer.stats.resampling import Floats, create_generator
+from tasktransfer.stats.draws import Floats, create_generator
 
 
 def make_top1(frames: Frames) -> pd.DataFrame:

@@ -1,9 +1,17 @@
-"""Suggestions of known names for a typo. Imported by every command, so without pydantic."""
+"""Parts of messages: counts with their nouns, and suggestions of known names for a typo.
+
+Every command imports this module, so it does not import pydantic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+
+def format_quantity(count: int, thing: str) -> str:
+    """Format a count with its noun: 1 training, 2 trainings."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
