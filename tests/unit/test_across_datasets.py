@@ -16,13 +16,13 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS, get_task, replace_declared_datasets
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.transfer.leaks import (
-    count_shared_dialogues,
+from tasktransfer.designs.transfer.leaks import count_shared_dialogues
+from tasktransfer.designs.transfer.shown import build_analysis
+from tasktransfer.designs.transfer.tables.shared_dialogues import (
     describe_allowed_leaks,
     is_source_run,
     list_shared_dialogues,
 )
-from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.lacking import refuse_missing_data
 from tasktransfer.results.frames import Frames

@@ -35,7 +35,7 @@ from tasktransfer.results.study import Study
 
 NOBODY = "unnamed"
 """Placeholder for the author of records whose pack names none."""
-LOST = ("conflict", "refused")
+LOST: tuple[MergeOutcome, ...] = ("conflict", "refused")
 """Outcomes that need attention."""
 MOST_SHARDS = 10_000
 """Largest number of files and folders in a folder of shards."""
