@@ -20,7 +20,7 @@ from tasktransfer.config.prompted import (
     find_model_problems,
 )
 from tasktransfer.config.recipes import Recipe
-from tasktransfer.core.specs import ModelSpec, Rounds, Training
+from tasktransfer.core.specs import HeadInitialization, ModelSpec, Rounds, Training
 from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.designs.names import DatasetName, get_tasks
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
@@ -80,6 +80,14 @@ class TransferTraining(TrainingConfig):
             "early stopping"
         ),
     )
+    head_initialization: HeadInitialization = Field(
+        default="random",
+        description=(
+            "initial weights of an encoder's task heads: random, or fitted to the training split "
+            "by logistic regression on the encoder's states before the first update. Heads of "
+            "span, multiple choice and rating tasks are always random"
+        ),
+    )
     recipe: Literal["auto"] | None = Field(
         default=None,
         description=(
@@ -91,6 +99,7 @@ class TransferTraining(TrainingConfig):
     later: ClassVar[tuple[str, ...]] = (
         *TrainingConfig.later,
         *("updates", "min_updates", "round_updates", "patience", "recipe"),
+        "head_initialization",
     )
 
     @property
