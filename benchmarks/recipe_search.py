@@ -41,6 +41,8 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs import load_config
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.fitted_heads import fit_heads
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import load_trained_state
 from tasktransfer.training.evaluate import evaluate_split
@@ -73,6 +75,7 @@ class Setting:
     head_learning_rate: float | None = None
     rank: int = 0
     """Rank of a low-rank adapter; 0 if all weights are trained."""
+    head_initialization: str = "random"
 
 
 BASES = {
@@ -100,7 +103,9 @@ def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
         {"head_learning_rate": 10 * base.learning_rate},
         {"weight_decay": 0.0},
     ]
-    yield from ((300, replace(base, **change), 0) for change in changes[:4])
+    fitted = {"head_initialization": "logistic_regression"}
+    first = [*changes[:2], fitted, fitted | changes[1]] if base.reads == "mean" else changes[:2]
+    yield from ((300, replace(base, **change), 0) for change in [*first, *changes[2:4]])
     yield from ((size, base, 0) for size in (1000, 100, 500))
     yield from ((300, replace(base, **change), 0) for change in changes[4:])
     few = [{"updates": 150}, {"updates": 600}, *changes[1:4]]
@@ -211,6 +216,7 @@ def run_setting(
         decays="matrices",
         head_learning_rate=of.head_learning_rate,
         precision="float32",
+        head_initialization=of.head_initialization,  # type: ignore[arg-type]
     )
     adapter = LowRank(rank=of.rank) if of.rank else None
     spec = ModelSpec(
@@ -235,6 +241,9 @@ def run_setting(
     loading = Loading(spec, training, folder, seed, device, begins=True)
     loaded = load_model(loading, str(model.resolve()), None, {task: card})
     setup = hardware.choose_setup(loaded, family, device)  # type: ignore[arg-type]
+    if of.head_initialization != "random":
+        assert isinstance(loaded, Encoder)
+        fit_heads(loaded, {task: card}, {task: splits["train"]}, setup.eval_budget.tokens)
     trained = train(
         *(loaded, stage, {task: card}, {task: splits["train"]}, {task: splits["dev"]}),
         setup,
@@ -245,6 +254,7 @@ def run_setting(
     load_trained_state(loaded.module, best.weights)
     answers = evaluate_split(loaded, card, splits["dev"], setup, "default").predictions
     [(_, most)] = Counter(answers).most_common(1)
+    losses = [entry.train_loss[task] for entry in trained.rounds if entry.round > 0]
     [(frequent, _)] = Counter(tuple(t) for t in splits["train"].targets).most_common(1)
     constant = metrics.compute_task_score(
         card, metrics.evaluate_predictions(card, [frequent] * len(answers), splits["dev"].targets)
@@ -252,11 +262,11 @@ def run_setting(
     return {
         "dev": round(best.score, 2),
         "last": round(best.scores[-1], 2),
-        "best_round": f"{best.round}/{len(best.scores)}",
+        "best_round": f"{best.round}/{trained.last}",
         "constant": round(float(constant), 2),
         "largest_answer": round(most / len(answers), 3),
-        "first_loss": round(trained.rounds[0].train_loss[task], 3),
-        "last_loss": round(trained.rounds[-1].train_loss[task], 3),
+        "first_loss": round(losses[0], 3),
+        "last_loss": round(losses[-1], 3),
         "cpu_seconds": round(seconds),
         "torch": torch.__version__,
     }
