@@ -45,6 +45,7 @@ from tasktransfer.models.heads import (
     compute_span_loss,
     create_head,
     find_best_spans,
+    find_text_edges,
     has_unanswerable,
     select_labels,
 )
@@ -381,23 +382,10 @@ class Encoder:
             first, last = find_best_spans(logits, allowed, self.longest_spans[task.name])
         answers: list[tuple[str, ...]] = []
         for example, a, b in zip(examples, first.tolist(), last.tolist(), strict=True):
-            start, end = _find_text_edges(split.offsets[example], a, b)
+            start, end = find_text_edges(split.offsets[example], a, b)
             context = split.contexts[int(split.instance[example])]
             answers.append((context[start:end] if start >= 0 and end >= start else "",))
         return answers
-
-
-def _find_text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
-    """Return the character offsets (begin, end) of tokens ``first`` to ``last``.
-
-    Special tokens and padding at either end have no text. (-1, -1) if no token has text.
-    """
-    text = [
-        (int(edges[2 * i]), int(edges[2 * i + 1]))
-        for i in range(first, min(last + 1, len(edges) // 2))
-        if edges[2 * i] >= 0
-    ]
-    return (text[0][0], text[-1][1]) if text else (-1, -1)
 
 
 def _read_hidden_dropout(config: Any) -> float:

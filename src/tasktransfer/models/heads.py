@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tasktransfer.encoding.encoded import IGNORED_LABEL
+from tasktransfer.layers.ragged import Ints
 from tasktransfer.tasks.card import Task
 
 MULTI_LABEL_THRESHOLD = 0.5
@@ -130,3 +131,16 @@ def find_best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tens
     pairs = (start[:, :, None] + end[:, None, :]).masked_fill(~fits, float("-inf"))
     best = pairs.flatten(1).argmax(-1)
     return best // width, best % width
+
+
+def find_text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
+    """Return the character offsets (begin, end) of tokens ``first`` to ``last``.
+
+    Special tokens and padding at either end have no text. (-1, -1) if no token has text.
+    """
+    text = [
+        (int(edges[2 * i]), int(edges[2 * i + 1]))
+        for i in range(first, min(last + 1, len(edges) // 2))
+        if edges[2 * i] >= 0
+    ]
+    return (text[0][0], text[-1][1]) if text else (-1, -1)
