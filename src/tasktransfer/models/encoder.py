@@ -30,7 +30,6 @@ from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout
 from tasktransfer.layers.first_tokens import narrow_last_layer
 from tasktransfer.layers.packing import plan_layout
-from tasktransfer.layers.ragged import Ints
 from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.encoder_inputs import (
     build_packed_arrays,

@@ -81,10 +81,10 @@ def fit_logistic_regression(task: Task, states: Tensor, labels: Tensor) -> tuple
         loss = compute_label_loss(task, states @ weight.T + bias, labels)
         # The loss of a task is a mean over its regressions.
         objective = STRENGTH * regressions.get(task.kind, 1) * loss + weight.square().sum() / 2
-        objective.backward()
+        objective.backward()  # type: ignore[no-untyped-call]
         return objective
 
-    optimiser.step(compute_objective)
+    optimiser.step(compute_objective)  # type: ignore[no-untyped-call]
     return weight.detach(), bias.detach()
 
 
