@@ -39,7 +39,7 @@ def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:
     }
     with unpack_records(ROOT / "shipped" / pack, load_config(config, there)) as records:
         opened = open_study(config, there, need_inputs=False)
-        assert merge_results(opened, records)["counts"]["refused"] == 0
+        assert merge_results(opened, records)["counts"]["rejected"] == 0
     return open_study(config, there, need_inputs=False)
 
 

@@ -104,10 +104,10 @@ def test_a_record_of_no_node_is_refused(kind: str, everything: bool, theirs: Stu
 
     spoil(theirs, stage, change)
     seen = merge_results(opened(), Path("theirs"), everything=everything)
-    assert (seen["counts"]["refused"], seen["counts"]["taken"]) == (1, 6)
+    assert (seen["counts"]["rejected"], seen["counts"]["copied"]) == (1, 6)
 
 
 def test_a_room_that_is_a_link_is_not_entered(theirs: Study) -> None:
     Path("theirs/stages").rename("elsewhere")
     Path("theirs/stages").symlink_to(Path("elsewhere").resolve())
-    assert merge_results(opened(), Path("theirs"))["counts"]["taken"] == 0
+    assert merge_results(opened(), Path("theirs"))["counts"]["copied"] == 0

@@ -104,9 +104,9 @@ def test_all_hostile_shards_at_once_leave_the_others(
     assert seen.keys() == {*MAKERS, "z-good"}
     untouched = {name for name, shard in seen.items() if not shard["problem"]}
     assert untouched == {*HARMLESS, "z-good"}
-    taken = sum(shard["counts"]["taken"] for shard in seen.values())
+    taken = sum(shard["counts"]["copied"] for shard in seen.values())
     assert taken == len(study.plan.stages)
-    assert seen["record_of_another_node"]["counts"]["refused"] == 1
+    assert seen["record_of_another_node"]["counts"]["rejected"] == 1
 
 
 @pytest.mark.parametrize("name", ["zeros_of_400_megabytes", "dictionary_of_one_text"])

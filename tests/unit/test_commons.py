@@ -87,7 +87,7 @@ def test_three_labs_share_a_matrix(shards: Path, capsys: pytest.CaptureFixture[s
     assert {by: (made["seeds"], made["nodes"]) for by, made in seen["by"].items()} == {
         name: ([seed], {"stage": 4}) for name, seed in SEEDS.items()
     }
-    assert [shard["counts"]["taken"] for shard in seen["shards"]] == [4, 4, 4]
+    assert [shard["counts"]["copied"] for shard in seen["shards"]] == [4, 4, 4]
     assert seen["lacking"] == 0
     assert Path("all/figures/heatmap_DailyDialog.png").stat().st_size > 10_000
     page = Path("all/report.html").read_text()
@@ -97,7 +97,7 @@ def test_three_labs_share_a_matrix(shards: Path, capsys: pytest.CaptureFixture[s
     }
     assert made == {*SEEDS}
     again = imported(capsys)
-    assert [shard["counts"]["there already"] for shard in again["shards"]] == [4, 4, 4]
+    assert [shard["counts"]["identical"] for shard in again["shards"]] == [4, 4, 4]
 
 
 def test_a_damaged_shard_is_left_out_and_named(

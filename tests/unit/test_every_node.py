@@ -165,9 +165,9 @@ def theirs() -> Study:
 
 def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
     ours = opened()
-    assert merged(ours, "theirs", dry_run=True) == {"taken": 12}
+    assert merged(ours, "theirs", dry_run=True) == {"copied": 12}
     assert not Path("results").exists() or not inspect_nodes(ours).finished
-    assert merged(ours, "theirs") == {"taken": 12}
+    assert merged(ours, "theirs") == {"copied": 12}
     assert inspect_nodes(ours).finished == {node.digest for node in ours.plan.nodes}
     for kind in KINDS:
         node = first(ours, kind)
@@ -175,7 +175,7 @@ def test_every_node_is_taken_once_and_never_overwritten(theirs: Study) -> None:
             Path(theirs.get_record_path(node))
         )
     before = content("results")
-    assert merged(ours, "theirs") == {"there already": 12}
+    assert merged(ours, "theirs") == {"identical": 12}
     assert content("results") == before
 
 
@@ -190,9 +190,9 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
     assert outcome == "conflict"
     assert "results.topic_classification.measures.spearman: 0.5 here, 0.25 there" in reason
     outcome, reason = reasons[fit.path]
-    assert outcome == "refused"
+    assert outcome == "rejected"
     assert "rows.parquet: The SHA-256" in reason
-    assert seen["counts"]["taken"] == 10
+    assert seen["counts"]["copied"] == 10
     lost = Path(ours.get_node_folder(theirs.plan.derived[0]), "dialogues.arrow")
     lost.unlink()
     assert merged(ours, "theirs")["completed"] == 1
@@ -202,7 +202,7 @@ def test_what_differs_is_lost_or_damaged(theirs: Study) -> None:
 def test_nodes_of_other_settings_are_taken_when_asked_for(theirs: Study) -> None:
     ours = opened(seeds=[7])
     assert merge_results(ours, Path("theirs"))["elsewhere"] == 12
-    assert merged(ours, "theirs", everything=True) == {"taken": 12}
+    assert merged(ours, "theirs", everything=True) == {"copied": 12}
     assert (Path("results") / theirs.plan.fits[0].path / "topic_classification").is_dir()
 
 

@@ -63,13 +63,13 @@ def spoil(theirs: Study, stage: Stage, change: Callable[[dict[str, Any]], Any]) 
 
 def test_everything_is_taken_and_then_is_there(ours: Study, theirs: Study) -> None:
     before = files(OTHER)
-    assert merged(ours) == {"taken": 7}
+    assert merged(ours) == {"copied": 7}
     assert inspect_nodes(ours).finished == {stage.digest for stage in ours.plan.stages}
     for stage in ours.plan.stages:
         record = read_record(Path(ours.get_record_path(stage)))
         assert record == read_record(Path(theirs.get_record_path(stage)))
         read_rows(Path(ours.get_node_folder(stage)) / "rows.parquet", record["rows"])
-    assert merged(ours) == {"there already": 7}
+    assert merged(ours) == {"identical": 7}
     assert files(OTHER) == before
     assert not [name for name in files("results") if ".part" in name]
 
@@ -89,11 +89,11 @@ def test_a_training_that_measured_the_untrained_model_too_is_the_same(
     spoil(theirs, theirs.plan.stages[0], measured)
     there = read_record(Path(theirs.get_record_path(theirs.plan.stages[0])))
     assert there["training"]["rounds"][0]["round"] == 0
-    assert merged(ours) == {"there already": 7}
+    assert merged(ours) == {"identical": 7}
 
 
 def test_a_dry_run_copies_nothing(ours: Study, theirs: Study) -> None:
-    assert merged(ours, dry_run=True) == {"taken": 7}
+    assert merged(ours, dry_run=True) == {"copied": 7}
     assert not Path("results/stages").exists()
 
 
@@ -108,7 +108,7 @@ def test_only_checkpoints_that_stay_or_are_needed_are_taken(ours: Study, theirs:
     unfinished = theirs.list_dependents(multitask)[0]
     assert isinstance(unfinished, Stage)
     Path(theirs.get_record_path(unfinished)).unlink()
-    assert merged(ours) == {"taken": 6}
+    assert merged(ours) == {"copied": 6}
     here = {s.kind: 0 for s in ours.plan.stages}
     for stage in ours.plan.stages:
         here[stage.kind] += Path(ours.get_checkpoint_folder(stage)).exists()
@@ -117,16 +117,16 @@ def test_only_checkpoints_that_stay_or_are_needed_are_taken(ours: Study, theirs:
 
 
 def test_checkpoints_can_be_left_and_taken_later(ours: Study, theirs: Study) -> None:
-    assert merged(ours, checkpoints=False) == {"taken": 7}
+    assert merged(ours, checkpoints=False) == {"copied": 7}
     assert not list(Path("results").rglob("checkpoint"))
-    assert merged(ours) == {"completed": 2, "there already": 5}
+    assert merged(ours) == {"completed": 2, "identical": 5}
     assert len(list(Path("results").rglob("checkpoint"))) == 2
 
 
 def test_lost_predictions_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
     (Path(ours.get_node_folder(ours.plan.stages[0])) / "rows.parquet").unlink()
-    assert merged(ours) == {"completed": 1, "there already": 6}
+    assert merged(ours) == {"completed": 1, "identical": 6}
     assert inspect_nodes(ours).damaged == {}
 
 
@@ -137,7 +137,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
     finish(ours, stage, score=12.5)
     before = files(ours.get_node_folder(stage))
     seen = merge_results(ours, OTHER)
-    assert (seen["counts"]["conflict"], seen["counts"]["taken"]) == (1, 6)
+    assert (seen["counts"]["conflict"], seen["counts"]["copied"]) == (1, 6)
     (conflict,) = [item for item in seen["stages"] if item["outcome"] == "conflict"]
     assert conflict["stage"] == stage.path
     assert any("accuracy: 12.5 here, 50.0 there" in reason for reason in conflict["reasons"])
@@ -151,7 +151,7 @@ def test_other_numbers_are_a_conflict_and_nothing_is_overwritten(
 
 def test_equal_numbers_made_elsewhere_are_no_conflict(ours: Study, theirs: Study) -> None:
     finish(ours, ours.plan.stages[0], seconds={"total": 99.0}, commit=None, dirty=None)
-    assert merged(ours) == {"there already": 1, "taken": 6}
+    assert merged(ours) == {"identical": 1, "copied": 6}
 
 
 def test_equal_predictions_in_another_file_are_no_conflict(
@@ -163,9 +163,9 @@ def test_equal_predictions_in_another_file_are_no_conflict(
     monkeypatch.setattr(pq, "write_table", lambda t, p, **_: real(t, p, compression="gzip"))
     finish(ours, ours.plan.stages[0])
     monkeypatch.setattr(pq, "write_table", real)
-    assert merged(ours) == {"there already": 1, "taken": 6}
+    assert merged(ours) == {"identical": 1, "copied": 6}
     finish(ours, ours.plan.stages[1], answer="anger")
-    assert merged(ours) == {"there already": 6, "conflict": 1}
+    assert merged(ours) == {"identical": 6, "conflict": 1}
 
 
 SPOILED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
@@ -194,26 +194,26 @@ def test_a_record_that_is_not_right_is_refused(how: str, ours: Study, theirs: St
     change, part = SPOILED[how]
     spoil(theirs, stage, change)
     seen = merge_results(ours, OTHER)
-    assert (seen["counts"]["refused"], seen["counts"]["taken"]) == (1, 6)
-    (refused,) = [item for item in seen["stages"] if item["outcome"] == "refused"]
+    assert (seen["counts"]["rejected"], seen["counts"]["copied"]) == (1, 6)
+    (refused,) = [item for item in seen["stages"] if item["outcome"] == "rejected"]
     assert part in refused["reasons"][0]
     assert not Path(ours.get_record_path(stage)).exists()
     assert find_error(seen) is not None
-    assert "refused" in as_text(seen)
+    assert "rejected" in as_text(seen)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
 def test_a_damaged_record_is_refused(content: bytes, ours: Study, theirs: Study) -> None:
     Path(theirs.get_record_path(theirs.plan.stages[0])).write_bytes(content)
-    assert merged(ours) == {"refused": 1, "taken": 6}
+    assert merged(ours) == {"rejected": 1, "copied": 6}
 
 
 def test_truncated_predictions_are_refused(ours: Study, theirs: Study) -> None:
     file = Path(theirs.get_node_folder(theirs.plan.stages[0])) / "rows.parquet"
     file.write_bytes(file.read_bytes()[:-10])
-    assert merged(ours) == {"refused": 1, "taken": 6}
+    assert merged(ours) == {"rejected": 1, "copied": 6}
     file.unlink()
-    assert merged(ours) == {"refused": 1, "there already": 6}
+    assert merged(ours) == {"rejected": 1, "identical": 6}
 
 
 def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) -> None:
@@ -222,7 +222,7 @@ def test_predictions_of_another_stage_are_refused(ours: Study, theirs: Study) ->
     shutil.copy(second / "rows.parquet", first)
     names = json.loads((second / "metrics.json").read_text())["rows"]
     spoil(theirs, theirs.plan.stages[0], lambda record: record.update(rows=names))
-    assert merged(ours) == {"refused": 1, "taken": 6}
+    assert merged(ours) == {"rejected": 1, "copied": 6}
 
 
 def test_a_truncated_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
@@ -230,7 +230,7 @@ def test_a_truncated_checkpoint_is_left_out(ours: Study, theirs: Study) -> None:
     weights = Path(theirs.get_checkpoint_folder(stage)) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
     seen = merge_results(ours, OTHER)
-    assert seen["counts"]["taken"] == 7
+    assert seen["counts"]["copied"] == 7
     assert any("truncated" in r for item in seen["stages"] for r in item["reasons"])
     assert Path(ours.get_record_path(stage)).exists()
     assert not Path(ours.get_checkpoint_folder(stage)).exists()
@@ -254,10 +254,10 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
     stage = ours.plan.stages[0]
     Path(ours.get_node_folder(stage)).mkdir(parents=True)
     Path(ours.get_record_path(stage)).write_text("{")
-    assert merged(ours, dry_run=True) == {"taken": 7}
+    assert merged(ours, dry_run=True) == {"copied": 7}
     assert Path(ours.get_record_path(stage)).read_text() == "{"
     seen = merge_results(ours, OTHER)
-    assert seen["counts"]["taken"] == 7
+    assert seen["counts"]["copied"] == 7
     (told,) = [item for item in seen["stages"] if item["reasons"]]
     assert "metrics.json.damaged-1" in told["reasons"][0]
     assert (Path(ours.get_node_folder(stage)) / "metrics.json.damaged-1").read_text() == "{"
@@ -267,7 +267,7 @@ def test_a_damaged_record_here_is_kept_beside_the_one_that_is_taken(
 def test_truncated_predictions_here_are_completed(ours: Study, theirs: Study) -> None:
     merged(ours)
     (Path(ours.get_node_folder(ours.plan.stages[0])) / "rows.parquet").write_bytes(b"PAR1")
-    assert merged(ours) == {"completed": 1, "there already": 6}
+    assert merged(ours) == {"completed": 1, "identical": 6}
     assert inspect_nodes(ours).damaged == {}
 
 
@@ -276,7 +276,7 @@ def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) 
     (folder / "metrics.json").unlink()
     (folder / ".resume").mkdir()
     (folder / ".metrics.json.123.part").touch()
-    assert merged(ours) == {"taken": 7}
+    assert merged(ours) == {"copied": 7}
     record = read_record(folder / "metrics.json")
     read_rows(folder / "rows.parquet", record["rows"])
     assert not (folder / ".resume").exists()
@@ -286,9 +286,9 @@ def test_what_a_killed_training_left_here_gives_way(ours: Study, theirs: Study) 
 def test_what_is_trained_here_now_is_left_alone(ours: Study, theirs: Study) -> None:
     folder = Path(ours.get_node_folder(ours.plan.stages[0]))
     with claim_folder(folder, print):
-        assert merged(ours) == {"busy": 1, "taken": 6}
+        assert merged(ours) == {"busy": 1, "copied": 6}
         assert not (folder / "metrics.json").exists()
-    assert merged(ours) == {"taken": 1, "there already": 6}
+    assert merged(ours) == {"copied": 1, "identical": 6}
 
 
 def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study) -> None:
@@ -297,7 +297,7 @@ def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study)
     finish(stranger, stranger.plan.stages[0])
     seen = merge_results(ours, OTHER)
     assert (seen["unfinished"], seen["elsewhere"], seen["lacking"]) == (1, 1, 1)
-    assert merged(ours, everything=True) == {"taken": 1, "there already": 6}
+    assert merged(ours, everything=True) == {"copied": 1, "identical": 6}
     assert Path("results", stranger.plan.stages[0].path, "metrics.json").exists()
     assert Path("results", stranger.plan.stages[0].path, "checkpoint").exists()
 
@@ -305,11 +305,11 @@ def test_unfinished_stages_and_strangers_are_counted(ours: Study, theirs: Study)
 def test_another_name_of_the_model_is_not_another_training(ours: Study) -> None:
     theirs = opened("theirs.yaml", results=str(OTHER), models=[MODEL | {"name": "their-bert"}])
     finish_all(theirs)
-    assert merged(ours) == {"taken": 7}
+    assert merged(ours) == {"copied": 7}
     record = read_record(Path(ours.get_record_path(ours.plan.stages[0])))
     assert record["node"]["model"] == "tiny-bert"
     assert record["provenance"]["notes"] == ["merged: the model was called their-bert"]
-    assert merged(ours) == {"there already": 7}
+    assert merged(ours) == {"identical": 7}
 
 
 def test_where_it_is_from_is_remembered(ours: Study, theirs: Study) -> None:
@@ -333,7 +333,7 @@ def test_a_kill_half_way_leaves_no_half_stage(
 def test_after_a_kill_the_next_merge_completes_it(ours: Study, theirs: Study) -> None:
     finish(ours, ours.plan.stages[0])
     Path(ours.get_record_path(ours.plan.stages[0])).unlink()
-    assert merged(ours) == {"taken": 7}
+    assert merged(ours) == {"copied": 7}
     assert len(inspect_nodes(ours).finished) == 7
 
 
@@ -350,9 +350,9 @@ def test_the_command_tells_what_it_did(
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml", "--dry-run"]) == 0
     assert "dry run" in capsys.readouterr().out
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml"]) == 0
-    assert "7  taken" in capsys.readouterr().out
+    assert "7  copied" in capsys.readouterr().out
     assert cli.main(["merge", str(OTHER), "--config", "study.yaml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counts"]["there already"] == 7
+    assert json.loads(capsys.readouterr().out)["counts"]["identical"] == 7
 
 
 def test_constructed_records_are_valid(ours: Study) -> None:

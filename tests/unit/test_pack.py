@@ -72,7 +72,7 @@ def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
     ours = opened()
     with unpack_records(packed, ours.config) as folder:
         seen = merge_results(ours, folder)
-    assert seen["counts"]["taken"] == len(ours.plan.stages) == 7
+    assert seen["counts"]["copied"] == len(ours.plan.stages) == 7
     assert not folder.exists()
     for mine, other in zip(ours.plan.stages, theirs.plan.stages, strict=True):
         assert content(ours, mine) == content(theirs, other)
@@ -89,9 +89,9 @@ def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None
     opened()
     merge = ["merge", "shipped/a.parquet", "--config", "study.yaml"]
     assert cli.main(merge) == 0
-    assert "7  taken" in capsys.readouterr().out
+    assert "7  copied" in capsys.readouterr().out
     assert cli.main(merge) == 0
-    assert "7  there already" in capsys.readouterr().out
+    assert "7  identical" in capsys.readouterr().out
 
 
 def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
@@ -109,7 +109,7 @@ def test_answers_in_codes_are_those_that_they_were_made_of() -> None:
             counts: dict[str, int] = merge_results(ours, folder)["counts"]
         return {outcome: count for outcome, count in counts.items() if count}
 
-    assert merged_again() == {"there already": 1}
+    assert merged_again() == {"identical": 1}
     finish(ours, stage, answer="I have lost his keys twice")
     assert merged_again() == {"conflict": 1}
 
@@ -215,8 +215,8 @@ def test_a_node_that_lost_its_last_rows_is_refused(packed: Path) -> None:
     study = opened()
     with unpack_records(packed, study.config) as folder:
         seen = merge_results(study, folder)
-    assert seen["counts"]["refused"] == 1
-    assert seen["counts"]["taken"] == 6
+    assert seen["counts"]["rejected"] == 1
+    assert seen["counts"]["copied"] == 6
 
 
 def test_other_files_are_no_packs(theirs: Study, packed: Path) -> None:

@@ -50,14 +50,14 @@ from tasktransfer.results.state import (
 )
 from tasktransfer.results.study import Study
 
-MergeOutcome = Literal["taken", "completed", "there already", "busy", "conflict", "refused"]
+MergeOutcome = Literal["copied", "completed", "identical", "busy", "conflict", "rejected"]
 OUTCOMES: dict[MergeOutcome, str] = {
-    "taken": "",
+    "copied": "",
     "completed": " (files or checkpoint added to an existing record)",
-    "there already": " (identical)",
-    "busy": " (being computed here; left alone)",
+    "identical": " (your folder already contains them)",
+    "busy": " (a job is computing them here; not copied)",
     "conflict": " (same digest but different numbers; your record is kept)",
-    "refused": " (damaged or inconsistent; not copied)",
+    "rejected": " (damaged or inconsistent; not copied)",
 }
 """Outcome of merging a node → its explanation."""
 
@@ -244,7 +244,7 @@ def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[st
     try:
         theirs = read_offered_record(step.node_folder, step.node)
     except RecordError as error:
-        return "refused", [str(error)], None
+        return "rejected", [str(error)], None
     outcome, reasons = _merge_record(step, theirs, dry_run=dry_run)
     return outcome, reasons, theirs["provenance"].get("made_by")
 
@@ -256,7 +256,7 @@ def _merge_record(
         theirs = rename_model(theirs, step.node.model.name)
     ours = _read_own_record(step, theirs)
     if ours is None:
-        return _copy_node(step, theirs, "taken", dry_run=dry_run)
+        return _copy_node(step, theirs, "copied", dry_run=dry_run)
     # Local files are always kept; only missing files are added.
     differing = list_differences(ours, theirs) or compare_rows(
         step.out, step.node_folder.folder, ours, theirs
@@ -270,7 +270,7 @@ def _merge_record(
             if isinstance(step.node, Stage)
             else None
         )
-        return "there already", [f"here {lacks}, so it is trained again"] if lacks else []
+        return "identical", [f"here {lacks}, so it is trained again"] if lacks else []
     return _copy_node(step, theirs, "completed", dry_run=dry_run)
 
 
@@ -314,14 +314,14 @@ def _copy_node(
     try:
         check_files(step.node_folder, theirs)
     except RecordError as error:
-        return "refused", [str(error)]
+        return "rejected", [str(error)]
     wanted = [name for name in _find_missing_files(step, theirs) if name in PARAMETERS]
     problems = [find_parameters_problem(step.node_folder.folder / name, digest) for name in wanted]
     if any(problems):
         remarks = [f"copied without checkpoint: {problem}" for problem in problems if problem]
         step = replace(step, takes_parameters=lambda: False)
         if outcome == "completed" and not _find_missing_files(step, theirs):
-            return "refused", remarks
+            return "rejected", remarks
     if dry_run:
         return outcome, remarks
     with try_to_claim(step.out) as held:
@@ -330,7 +330,7 @@ def _copy_node(
         try:
             remarks += _copy_missing_files(step, theirs)
         except RecordError as error:
-            return "refused", [str(error)]
+            return "rejected", [str(error)]
         record_event(step.out, "merged", source=str(step.node_folder.results), digest=digest)
     return outcome, remarks
 

@@ -8,14 +8,14 @@ from tasktransfer.operate.merge import OUTCOMES, MergeResult
 
 
 def find_error(seen: MergeResult) -> RecordError | None:
-    """Return the error for conflicts and refused records, or None."""
-    conflicts, refused = seen["counts"]["conflict"], seen["counts"]["refused"]
-    if not conflicts and not refused:
+    """Return the error for conflicts and rejected records, or None."""
+    conflicts, rejected = seen["counts"]["conflict"], seen["counts"]["rejected"]
+    if not conflicts and not rejected:
         return None
     return RecordError(
         f"{seen['other']}: The merge has {format_quantity(conflicts, 'conflict')} with your "
         "numbers "
-        f"and {format_quantity(refused, 'refused record')}. Your records are unchanged."
+        f"and {format_quantity(rejected, 'rejected record')}. Your records are unchanged."
     )
 
 
@@ -30,7 +30,7 @@ def as_text(seen: MergeResult) -> str:
         ("needed by this study but missing in both folders", seen["lacking"]),
     ]
     for name, count in counts:
-        if count or name == "taken":
+        if count or name == "copied":
             lines.append(f"  {count:>7,}  {name}")
     for item in seen["stages"]:
         if item["reasons"]:

@@ -35,7 +35,7 @@ from tasktransfer.results.study import Study
 
 NOBODY = "unnamed"
 """Placeholder for the author of records whose pack names none."""
-LOST: tuple[MergeOutcome, ...] = ("conflict", "refused")
+LOST: tuple[MergeOutcome, ...] = ("conflict", "rejected")
 """Outcomes that need attention."""
 MOST_SHARDS = 10_000
 """Largest number of files and folders in a folder of shards."""
@@ -280,14 +280,14 @@ def _summarise_labs(study: Study, seen: Sequence[ShardResult]) -> dict[str, Cont
 
 
 def find_error(seen: ImportResult) -> RecordError | None:
-    """Return the error for unreadable shards, conflicts and refused records, or None."""
+    """Return the error for unreadable shards, conflicts and rejected records, or None."""
     damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
         return None
     named = f"{', '.join(damaged)}: Nothing was copied from these files. " if damaged else ""
     return RecordError(
-        f"{named}The import has {format_quantity(lost, 'refused or conflicting record')}. "
+        f"{named}The import has {format_quantity(lost, 'rejected or conflicting record')}. "
         "Everything "
         "else was copied, and your records are unchanged."
     )
