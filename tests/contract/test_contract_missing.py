@@ -78,7 +78,8 @@ def test_every_missing_node_is_counted_by_kind_and_told_by_the_page(
     for command in ("statistics", "report"):
         assert main([command, "--config", study.config_file]) == 0
     page = Path(study.report).read_text()
-    assert page.count(f"Without a record: {counted}.") == 2, "above everything, and in its section"
+    sentence = f"No record exists for {counted}."
+    assert page.count(sentence) == 2, "above everything, and in its section"
     assert NOTHING_MISSING not in page
     assert f"<dt>Missing</dt><dd>{counted}</dd>" in page
 
@@ -117,7 +118,7 @@ def test_nothing_is_missing_only_where_every_node_has_a_record(
     for command in ("statistics", "report"):
         assert main([command, "--config", study.config_file]) == 0
     page = Path(study.report).read_text()
-    assert NOTHING_MISSING in page and "Without a record" not in page
+    assert NOTHING_MISSING in page and "No record exists" not in page
 
 
 def scored_with_parent(study: Study) -> Node:

@@ -162,8 +162,10 @@ def test_words_that_labels_replace_are_reported() -> None:
 def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
     """Whatever q an older table contains."""
     training, labels, last = write_answer(view({"differences": compared(EFFECTS, q, seeds=1)}))
-    assert training.startswith("Base minus Pretrained, one run each: log PPL (−1.10")
-    assert labels.startswith("Methods with emotion or topic supervision minus Base, one run each:")
+    assert training.startswith(
+        "With one run of each method, Base differs most from Pretrained in log PPL (−1.10"
+    )
+    assert "methods with emotion or topic supervision and Base are" in labels
     assert last.startswith("One run of each method was trained, so no difference is tested")
     assert "significantly" not in " ".join([training, labels, last])
 
@@ -224,7 +226,7 @@ def test_no_published_value_is_shown_next_to_a_generated_world() -> None:
     assert not [name for name in made.frame if str(name).startswith("published")]
 
 
-@pytest.mark.parametrize("other", [{"cuts": "limit 20"}, {"facts": {"stand-in: Reddit": "none"}}])
+@pytest.mark.parametrize("other", [{"cuts": "limit 20"}, {"facts": {"substitute: Reddit": "none"}}])
 def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
     made = table("table2", view({"summary": summary(SCORES)}, **other))
     assert isinstance(made, PrintedTable)

@@ -86,7 +86,7 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     ("cell", "words"),
     [
         ({"delta": -1.0, "significant": True}, "No source has a gain that more runs"),
-        ({"n_seeds": 1, "significant": False}, "With one run each, the variation"),
+        ({"n_seeds": 1, "significant": False}, "With one run of each method, the variation"),
         ({"delta": 0.01, "significant": False}, "several times as many seeds and several times"),
     ],
 )
@@ -115,14 +115,14 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
     text = sentences(*cells)
     assert text.startswith("Tickets/intent: the best of 2 sources is DailyDialog/emotion")
     shown = f"{delta:+.1f}".replace("-", "−")
-    assert f"{shown} points [+2.0, +6.0]; one run each, not tested." in text
+    assert f"{shown} points [+2.0, +6.0]; not tested, because each method has one run." in text
     assert "chance" not in text and "train on" not in text and "q " not in text
 
 
 def test_what_one_run_cannot_tell_is_said_once() -> None:
     text = sentences(*({"n_seeds": 1, "model": model} for model in ("bert", "gpt", "t5")))
-    assert text.count("With one run each, the variation") == 1
-    assert text.count("one run each, not tested") == 3
+    assert text.count("With one run of each method, the variation") == 1
+    assert text.count("not tested, because each method has one run") == 3
 
 
 def test_runs_of_one_label_stand_beside_what_rests_on_them() -> None:

@@ -46,11 +46,11 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
 
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
     (sentence,) = describe_unlearned(compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
-    assert sentence.startswith("1 of 2 baselines does not beat a reference")
+    assert sentence.startswith("1 of 2 baselines does not beat a simple reference")
     assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
     assert "training.updates" in sentence
     assert "acts" not in sentence
-    assert "cannot say what transfers" in sentence
+    assert "cannot show which sources help" in sentence
 
 
 def test_a_study_without_sources_is_not_said_to_be_about_transfer() -> None:

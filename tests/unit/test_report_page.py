@@ -187,7 +187,7 @@ def test_holes_are_named_and_not_averaged_in() -> None:
     )
     page = render(results, Path("nowhere"), Path("results"))
     text = seen(page)
-    assert "7 planned runs have no number: 1 failed, 6 running." in text
+    assert "7 planned runs do not have a result: 1 failed, 6 running." in text
     assert "1 damaged record was left out." in text
     assert "failed: loss is not a number at step 12" in text
     assert "stages/x/metrics.json: truncated" in text
@@ -256,7 +256,7 @@ def test_synthetic_studies_say_so_first() -> None:
 def test_one_model_and_baselines_alone_have_a_page() -> None:
     one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
     assert (
-        "Agreement of models and of algorithms: not shown, because the study has no two models"
+        "Agreement of models and of algorithms: not shown, because the study does not have two "
         in one
     )
     alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
@@ -382,7 +382,7 @@ def test_figures_are_in_the_file_and_their_pdfs_are_linked(tmp_path: Path) -> No
     links = [attributes["href"] for tag, attributes in tags if tag == "a"]
     assert "figures/heatmap_DailyDialog.pdf" in links
     page = out.read_text(encoding="utf-8")
-    assert '<a href="figures/heatmap_DailyDialog.pdf">PDF (file in the results folder)</a>' in page
+    assert '<a href="figures/heatmap_DailyDialog.pdf">Open as PDF</a>' in page
     assert "Links to records and PDFs work only while" in page
 
 

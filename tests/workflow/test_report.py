@@ -379,7 +379,9 @@ def test_cells_of_one_seed_are_of_one_training_and_numbers_beyond_are_marked(
         assert ("beyond" in classes) == (abs(row.delta) > limit)
     browser.execute_script("arguments[0].focus()", cell(browser, *next(iter(known))))
     shown = detail(browser)
-    assert shown["significant"] == "one run only, variation between seeds unknown"
+    assert shown["significant"] == (
+        "not tested: with one run, the variation between seeds is unknown"
+    )
     assert shown["seeds"] == "1 (number 0)"
 
 

@@ -116,7 +116,7 @@ class Table:
     caption: str = ""
     notes: Callable[[Frames, pd.DataFrame], Sequence[str]] = lambda frames, frame: ()
     paper: str = ""
-    nothing: str = "has no number for it"
+    nothing: str = "has no results for it"
     needs: str = ""
     section: Section = "results"
     folded: bool = False

@@ -62,28 +62,30 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
         ]
         yield (
             f"{format_quantity(len(runs), 'run')} of the compared methods "
-            f"{'gives' if len(runs) == 1 else 'give'} the same answer to at least 99 % of the test "
-            f"set: {join_names(names)}."
+            f"{'gives' if len(runs) == 1 else 'give'} the same answer for at least 99 % of the "
+            f"test instances: {join_names(names)}."
         )
 
 
 def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
     """Yield sentences with the largest differences, which are not tested with one seed."""
     for rows, what in (
-        (of_training, "Base minus Pretrained"),
-        (of_labels, "Methods with emotion or topic supervision minus Base"),
+        (of_training, "Base differs most from Pretrained in {} (Base minus Pretrained)"),
+        (
+            of_labels,
+            "the largest differences between methods with emotion or topic supervision and Base "
+            "are {} (method minus Base)",
+        ),
     ):
         if len(rows):
             size = (rows["difference"] / (rows["high"] - rows["low"])).abs()
             first = rows.loc[size.sort_values(ascending=False, kind="stable").index]
             name = _format_score if rows is of_training else _format_named_score
-            yield (
-                f"{what}, one run each: "
-                f"{join_names([name(row) for row in to_records(first)], MOST)}."
-            )
+            named = join_names([name(row) for row in to_records(first)], MOST)
+            yield f"With one run of each method, {what.format(named)}."
     yield (
-        "One run of each method was trained, so no difference is tested. The intervals cover the "
-        "variation between dialogues but not between training runs. Train at least two seeds (for "
+        "No difference is tested, because the intervals cover the variation between dialogues but "
+        "not between training runs. Train at least two seeds (for "
         "example seeds: 3)."
     )
 

@@ -105,9 +105,11 @@ def plot_differences(frames: Frames) -> Figure | None:
         draw_zero_line(panel)
     more = [(f"Filled marks differ significantly from Base (q ≤ {MOST_Q}); hollow marks do not.")]
     if rows["q"].isna().all():
-        more = ["Hollow marks: one run per method, so differences are not tested."]
+        more = [
+            "Hollow marks show differences that are not tested, because each method has one run."
+        ]
     if rows["method"].isin(CONTROLS).any():
-        more.append("Grey marks: controls, which have no q.")
+        more.append("Grey marks show controls, for which no q value is computed.")
     _finish_figure(figure, "Differences from Base", rows, frames, looks, more)
     return figure
 

@@ -69,8 +69,9 @@ def describe_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
     if not lost:
         return []
     return [
-        "Prepended labels of several words displace the last words of contexts that are longer "
-        f"than the model's maximum length: {', '.join(lost)} words, or more word pieces."
+        "If a context is longer than the model's maximum length, a prepended label of several "
+        f"words displaces the last words of the context ({', '.join(lost)} words; a word may be "
+        "several tokens)."
     ]
 
 
@@ -78,9 +79,9 @@ def describe_blocks(frames: Frames) -> str:
     """Return the note on the candidates of P@1."""
     evaluation = get_config(frames.study).evaluation
     text = (
-        f"P@1 ranks the {evaluation.block} replies of a block of consecutive test rows, some of "
-        "which are from one dialogue. The table on reply order shows P@1 for random blocks, which "
-        "are easier."
+        f"For P@1, the {evaluation.block} replies of a block of consecutive test rows are ranked. "
+        "Some replies of a block are from the same dialogue. The table on reply order shows P@1 "
+        "for random blocks, which are easier."
     )
     if evaluation.limit is None:
         return text

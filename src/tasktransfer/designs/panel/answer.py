@@ -151,7 +151,7 @@ def _describe_own_experts(frames: Frames) -> str:
     whose = f"In {fan}, the correlation of the expert for a set's own domain"
     if sure.empty:
         return (
-            f"{whose} differs significantly from the other experts' mean on none of "
+            f"{whose} does not differ significantly from the other experts' mean on any of "
             f"{_format_sets(len(some))}."
         )
     text = [

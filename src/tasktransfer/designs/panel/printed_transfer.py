@@ -27,6 +27,7 @@ from tasktransfer.present.published import (
     list_published_notes,
 )
 from tasktransfer.present.published_columns import PUBLISHED as COLUMN
+from tasktransfer.present.sentences import join_names
 from tasktransfer.results.frames import Frames
 
 SELECTIONS = {SELECTION_DIRECT: "PoE-direct", SELECTION_ADAPTER: "PoE-adapter"}
@@ -113,7 +114,7 @@ def describe_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
     )
     before = (
         "The values before transfer are for the model of the first seed and for untrained "
-        "controls. All items include the training items, as in the paper."
+        "controls. As in the paper, the values for all items include the training items."
     )
     notes = [spread, before]
     return [*filter(None, notes), *list_published_notes(frame, frames.metadata, f"Table V {OF}")]
@@ -174,5 +175,8 @@ def describe_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
         f"{row['method']}"
         for row in list_records(own)
     )
-    over = f"Evaluated on {', '.join(counts)}. Intervals are 95 % Wilson intervals."
+    over = (
+        f"The methods are evaluated on {join_names([*counts])}. Intervals are 95 % Wilson "
+        "intervals."
+    )
     return [over, *list_published_notes(frame, frames.metadata, f"Table VII {OF}")]

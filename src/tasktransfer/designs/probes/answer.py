@@ -64,9 +64,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
     every = trained[(trained["compared_with"] == UNTRAINED) & trained["p"].notna()]
     rows = every[every["q"].notna()]
     if rows.empty and len(every):
-        higher = format_fraction(
-            int((every["value"] > 0).sum()), len(every), "pairs of model and probe"
-        )
+        higher = format_fraction(int((every["value"] > 0).sum()), len(every), PAIRS)
         yield (
             "With one run per encoder, probe F1 is higher after training in "
             f"{higher}{_count_constant(every, constant)}. Differences are not tested, because one "
@@ -84,7 +82,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         int(is_significantly_positive(rows).sum()),
         int(is_significantly_negative(rows).sum()),
     )
-    what = "pairs of model and probe"
+    what = PAIRS
     found = rows[is_significantly_positive(rows) | is_significantly_negative(rows)]
     if not more and not less:
         yield (
@@ -105,7 +103,9 @@ def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]
     count = sum(bool({(*p[:3], p[3]), (*p[:3], UNTRAINED)} & constant) for p in pairs)
-    return f"; in {count} of these {len(rows)} a probe gives a constant answer" if count else ""
+    return (
+        f"; in {count} of these {len(rows)} pairs, a probe gives a constant answer" if count else ""
+    )
 
 
 def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
     if len(rows):
         higher = format_fraction(int(is_significantly_positive(rows).sum()), len(rows), "pairs")
         yield (
-            "Probe F1 of the trained encoder is significantly higher than that of the best "
+            "Probe F1 of the trained encoder is significantly higher than the F1 of the best "
             f"constant answer in {higher}."
         )
 
@@ -136,19 +136,20 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         for value, row in zip(values, rows_of_means, strict=True)
     )
     control = (
-        f"The mean probe F1 of the {who} minus the mean F1 of probes on counts of the same words, "
-        f"the strongest control, is {' and '.join(differences)}."
+        f"Averaged over probes, F1 on the {who} minus F1 on counts of the same words (the "
+        f"strongest control) is {' and '.join(differences)}."
     )
     if len(tested):
-        higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), "pairs")
+        higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), PAIRS)
         yield (
-            f"{control} Single probes are significantly above the counts in {higher} and below in "
-            f"{int(is_significantly_negative(tested).sum()) or 'none'} (q ≤ {MOST_Q})."
+            f"{control} F1 is significantly higher than on the counts in {higher}, and "
+            f"significantly lower in {int(is_significantly_negative(tested).sum()) or 'none'} (q ≤ "
+            f"{MOST_Q})."
         )
     else:
-        higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), "pairs")
+        higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), PAIRS)
         yield (
-            f"{control} Single probes are above the counts in {higher}; with one run per encoder, "
+            f"{control} F1 is higher than on the counts in {higher}. With one run per encoder, "
             "differences are not tested."
         )
 
@@ -175,10 +176,10 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
         above = int(is_significantly_positive(tested, "above_words").sum())
         below = int(is_significantly_negative(tested, "above_words").sum())
         yield (
-            f"{text} Probes on counts of the words that the model reads, the strongest control, "
-            f"have {means['words'][0]:.1f}. Single probes are significantly above the counts in "
-            f"{format_fraction(above, len(tested), 'pairs of layer and probe')} and below in "
-            f"{below or 'none'} (q ≤ {MOST_Q})."
+            f"{text} Mean F1 on counts of the words that the model reads (the strongest control) "
+            f"is {means['words'][0]:.1f}. F1 is significantly higher than on the counts in "
+            f"{format_fraction(above, len(tested), 'pairs of layer and probe')}, and significantly "
+            f"lower in {below or 'none'} (q ≤ {MOST_Q})."
         )
 
 
@@ -186,11 +187,13 @@ def _format_q(q: float) -> str:
     return "" if is_missing(q) else f" ({format_named_p('q', q)})"
 
 
+PAIRS = "pairs of model and probe"
+
 CORRELATIONS = {
-    "within": "within models, over epochs, dev BLEU-2 and mean probe F1",
-    "between": "between models, over their means, BLEU-2 and F1",
+    "within": "Over the epochs of a model on {}, dev BLEU-2 and mean probe F1",
+    "between": "Across models on {}, mean BLEU-2 and mean F1",
 }
-"""Points of a correlation → its numbers in words."""
+"""Points of a correlation → its numbers in words, with a placeholder for the corpus."""
 
 
 def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
@@ -202,12 +205,12 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
     for corpus, rows in means.groupby("corpus", sort=False):
         known = rows.dropna(subset=["rho"]).set_index("over")
         parts = [
-            _describe_correlation(what, known.loc[[over]].iloc[0])
+            _describe_correlation(what.format(corpus), known.loc[[over]].iloc[0])
             for over, what in CORRELATIONS.items()
             if over in known.index
         ]
         if parts:
-            yield f"On {corpus}, {'; '.join(parts)}."
+            yield f"{'. '.join(parts)}."
         else:
             yield f"On {corpus}, too few epochs were probed to correlate BLEU-2 with F1."
 
@@ -215,7 +218,7 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
 def _describe_correlation(what: str, row: pd.Series) -> str:
     rho = format_with_interval(row["rho"], row["low"], row["high"], ".2f")
     if is_missing(row["low"]):
-        return f"{what} have Spearman's correlation {rho}, without an interval"
+        return f"{what} have a Spearman correlation of {rho}, for which no interval can be computed"
     if not excludes_zero(row["low"], row["high"]):
         return f"{what} are not significantly correlated (Spearman {rho})"
     way = "positively" if row["rho"] > 0 else "negatively"

@@ -21,6 +21,7 @@ from tasktransfer.present.sentences import MOST_Q
 from tasktransfer.results.frames import Frames
 
 _ALL_ENCODERS = "all encoders"
+UNTESTED = "Hollow marks show differences that are not tested, because each encoder has one run."
 
 
 def plot_difference_from_words(frames: Frames) -> Figure | None:
@@ -125,6 +126,6 @@ def _draw_forest(
         int(rows["seeds"].max()),
         frames.metadata,
         entries=entries,
-        notes=[note if tested else "Hollow marks: one run each, so differences are not tested."],
+        notes=[note if tested else UNTESTED],
     )
     return figure

@@ -234,7 +234,7 @@ def plot_ties(frames: Frames) -> Figure:
     axes.axvline(100 * judgements.mean(), color=INK, linewidth=0.9, linestyle="--")
     axes.set(xlabel=f"ties among {drawn} judgements, percent", ylabel="samples")
     set_panel_title(axes, f"{named}: {len(judgements):,}, {judgements.mean():.0%} ties (dashed)")
-    note = f"{DRAWS:,} samples, with a standard deviation of {shares.std():.1f} points."
+    note = f"The standard deviation over the {DRAWS:,} samples is {shares.std():.1f} points."
     add_caption_notes(figure, [note])
     add_heading(figure, ["Percentage of ties in small samples of judgements"])
     return figure

@@ -230,7 +230,7 @@ TABLES = (
         ),
         keys=("corpus", "probe"),
         notes=printed.format_single_seed_note,
-        nothing="has no probe that every trained model fails",
+        nothing="does not contain a probe that every trained model fails",
         certain=False,
     ),
     Table(
@@ -274,7 +274,7 @@ TABLES = (
             )
         ),
         keys=("corpus", "snapshot", "first", "second"),
-        nothing="has no two models to rank",
+        nothing="does not have two models to rank",
         section="sure",
         folded=True,
         certain=False,

@@ -88,10 +88,10 @@ def declare_labels(*, folded: bool) -> Table:
         caption=(
             "Scores of baselines and references on the test split (0-100), averaged over seeds. "
             "Precision is the fraction of the predictions of a label that are correct. Recall is "
-            "the fraction of the label's instances that are found. Predicted is the number of "
-            "predictions of the label, averaged over seeds. The 95 % intervals are over dialogues "
-            "and seeds. A value has no interval if it is the same for every left-out dialogue, "
-            "for example if no prediction is wrong."
+            "the fraction of the instances with the label that are predicted correctly. Predicted "
+            "is the number of predictions of the label, averaged over seeds. The 95 % intervals "
+            "are over dialogues and seeds. An interval is missing if leaving out a dialogue never "
+            "changes the value, for example if no prediction is wrong."
         ),
         notes=partial(uncertainty.describe_omitted_rows, "labels"),
         nothing="has no prediction of a task with one label per input",

@@ -91,10 +91,10 @@ TABLES = (
         "and algorithm with the runs of all its seeds. Δ is the score minus the baseline's score "
         "with the same model, target and seed, in points. IQM is the interquartile mean of the "
         "deltas. Above 0 is the fraction of deltas above 0. Rank is the mean rank among the "
-        "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between "
-        "a run and the baseline of its seed. Intervals are 95 % intervals over seeds on the same "
-        "test dialogues unless the column says otherwise. A dash marks a number that cannot be "
-        "computed, for example from one seed.",
+        "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between a "
+        "run and the baseline of its seed. Intervals are 95 % intervals over seeds, without "
+        "resampling of test dialogues, unless the column header says otherwise. A dash marks a "
+        "number that cannot be computed, for example from one seed.",
         partial(uncertainty.select_frame, "summary"),
         (
             *_GROUP,
@@ -152,7 +152,7 @@ TABLES = (
             make_number_column("comparisons", "Comparisons", "d"),
         ),
         ("dataset", "between"),
-        nothing="has no two models or algorithms to compare",
+        nothing="does not have two models or algorithms with comparable results",
     ),
     _declare_table(
         "agreement",
@@ -176,7 +176,7 @@ TABLES = (
         ("dataset", "between", "a", "b", "held"),
         folded=True,
         needs=_PAIRS,
-        nothing="has no two models or algorithms to compare",
+        nothing="does not have two models or algorithms with comparable results",
     ),
     _declare_table(
         "asymmetry",
@@ -216,7 +216,7 @@ TABLES = (
         ),
         ("dataset", "model", "algorithm", "basis"),
         needs=_PAIRS,
-        nothing="has no counted shared data",
+        nothing="has no counts of shared data",
     ),
     _declare_table(
         "overlap",
@@ -235,7 +235,7 @@ TABLES = (
         ("dataset", "source", "target", "basis"),
         folded=True,
         notes=_describe_omitted_rows("overlap"),
-        nothing="has no counted shared data",
+        nothing="has no counts of shared data",
     ),
     _declare_table(
         "references",
@@ -270,7 +270,7 @@ TABLES = (
         "Reference scores",
         "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
         "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
-        "not tuned. The column Baseline has the mean score of each model's baselines.",
+        "not tuned. The column Baseline shows the mean score of each model's baselines.",
         uncertainty.list_reference_scores,
         (
             make_text_column("dataset", "Dataset"),
@@ -288,10 +288,11 @@ TABLES = (
         "The best source of each target",
         "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
         "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
-        "effect. Chosen on dev is the Δ of the source with the best dev scores, with a 95 % "
-        "interval for other seeds on the same test sets. Held out is the mean, over seeds and "
-        "halves of the dialogues, of the Δ of the source that is best for the other seeds on the "
-        "other half, with a 95 % interval for other seeds and dialogues.",
+        "effect. Chosen on dev is the Δ of the source with the best dev scores; its 95 % interval "
+        "covers seeds, but not test dialogues. For Held out, the source is selected with the other "
+        "seeds on one half of the test dialogues, and its Δ is measured with the held-out seed on "
+        "the other half. The value is the mean over seeds and halves; its 95 % interval covers "
+        "seeds and dialogues.",
         partial(uncertainty.select_frame, "top1"),
         (
             *_GROUP,
@@ -311,10 +312,10 @@ TABLES = (
     _declare_table(
         "control_summary",
         "Average effects over controls",
-        "Score of the transfer minus score of the control, mean over pairs, points, with its 95 % "
-        "interval over seeds and dialogues; q is adjusted over all rows. longer_baseline trains on "
-        "the target alone for twice the baseline's updates, about as long as multitask → fine-tune "
-        "does.",
+        "Score of the transfer minus score of the control, in points, averaged over pairs, with "
+        "its 95 % interval over seeds and dialogues. The q values are adjusted over all rows. The "
+        "control longer_baseline is trained on the target alone for twice the baseline's updates, "
+        "which is about as long as multitask → fine-tune takes.",
         uncertainty.list_control_means,
         (
             *_GROUP,
@@ -351,8 +352,8 @@ TABLES = (
     _declare_table(
         "controls",
         "Cells and their controls",
-        "Δ over each control in points, with q, which is p adjusted for all single-source cells of "
-        "the dataset with the same control.",
+        "Score of the transfer minus score of each control (Δ), in points. The q value is p "
+        "adjusted for all single-source cells of the dataset with the same control.",
         uncertainty.list_controlled_cells,
         (
             *_CELL,
@@ -375,8 +376,8 @@ TABLES = (
     _declare_table(
         "collapsed",
         "Collapsed runs",
-        "Runs that give the same answer to at least 99 % of the test set. Every number on this "
-        "page includes these runs.",
+        "Runs that give the same answer for at least 99 % of the test instances. Every number on "
+        "this page includes these runs.",
         uncertainty.list_collapsed_runs,
         (
             *_GROUP,

@@ -7,7 +7,7 @@
   const show = (cell) => {
     const code = document.createElement("code");
     code.textContent = `${bar.dataset.explain.replace("TABLE WORDS", cell.dataset.explain)}`;
-    bar.replaceChildren("Where this number is from: ", code);
+    bar.replaceChildren("Source of this number: ", code);
     bar.hidden = false;
   };
   const focus = (from, to) => {

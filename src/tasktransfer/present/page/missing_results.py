@@ -22,9 +22,7 @@ STATES = {
     "failed": "The job ended with an error; the table shows its last line.",
     "damaged": "The record exists but cannot be used.",
     "interrupted": "The job was stopped before it finished.",
-    "baseline missing": (
-        "The run has a result, but the baseline with which it is compared has none."
-    ),
+    "baseline missing": ("The run has a result, but its baseline does not have one."),
     "running": "The job was running when the tables were collected.",
     "waiting": (
         "The job has not started. Run the workflow again to train these runs. A study of merged "
@@ -51,10 +49,10 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
         runs = missing.drop_duplicates([*names, "seed"])
         counts = runs["state"].value_counts()
         parts = [f"{counts[state]:,} {state}" for state in order_names(counts.index, [*STATES])]
-        what = "run has" if len(runs) == 1 else "runs have"
-        lines.append(f"{len(runs):,} planned {what} no number: {', '.join(parts)}.")
+        what = "run does" if len(runs) == 1 else "runs do"
+        lines.append(f"{len(runs):,} planned {what} not have a result: {', '.join(parts)}.")
     if nodes:
-        lines.append(f"Without a record: {nodes}.")
+        lines.append(f"No record exists for {nodes}.")
     if len(problems):
         records = "record was" if len(problems) == 1 else "records were"
         lines.append(f"{len(problems):,} damaged {records} left out.")

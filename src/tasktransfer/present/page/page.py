@@ -173,7 +173,7 @@ def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequenc
         missing, problems, columns, sum(c.head.kind != "long" for c in columns)
     )
     nodes = frames.metadata.facts.get(MISSING, "")
-    told = [Block(text=f"Without a record: {nodes}.")] if nodes else []
+    told = [Block(text=f"No record exists for {nodes}.")] if nodes else []
     return {
         "answer": [Block(text=sentence) for sentence in shown.answer(frames)],
         "missing": [*told, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],

@@ -28,7 +28,7 @@ from tasktransfer.results.frames import Frames
 MOST_SOURCES = 30
 """Maximum number of lines of a study of few targets: the best ones."""
 FILLED = f"Filled marks differ significantly from 0 (q ≤ {MOST_Q}); hollow marks do not."
-UNTESTED = "Hollow marks: one run each, so effects are not tested."
+UNTESTED = "Hollow marks show effects that are not tested, because each method has one run."
 
 
 def plot_effect_forest(frames: Frames) -> Figure | None:
@@ -70,7 +70,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
             "the variation between dialogues."
         )
     if len(controls):
-        notes.append("Grey marks: effects over a control instead of the baseline.")
+        notes.append("Grey marks show effects over a control instead of the baseline.")
     title = "Mean change in score due to transfer, all pairs of tasks"
     return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 

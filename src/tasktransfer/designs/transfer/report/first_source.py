@@ -29,8 +29,8 @@ MOST = 1000
 """Largest number of seeds, or factor of test dialogues, that is recommended. A difference that
 needs more is called too small."""
 ONE_RUN = (
-    "With one run each, the variation between runs is unknown, so gains are not tested. Train two "
-    "or more seeds (seeds: 3)."
+    "With one run of each method, the variation between runs is unknown, so gains are not tested. "
+    "Train two or more seeds (seeds: 3)."
 )
 
 
@@ -82,7 +82,8 @@ def _describe_best_source(
     count = group["source"].nunique()
     if best["n_seeds"] < 2:
         which = f"best of {count} sources" if count > 1 else "only source"
-        return f"the {which} is {named} ({how}): {effect}; one run each, not tested."
+        found = f"the {which} is {named} ({how}): {effect}"
+        return f"{found}; not tested, because each method has one run."
     which = f"none of the {count} sources helps" if count > 1 else "its only source does not help"
     return f"{which} significantly. The best is {named} ({how}): {effect}."
 

@@ -54,8 +54,8 @@
     const algorithm = model.label(state.algorithm) || "baselines only";
     const where = `${dataset().name}, ${state.model}, ${algorithm}`;
     find("heatmap-caption").textContent =
-      `${where}: ${CAPTIONS[state.unit]}. Rows are sources, columns targets; ` +
-      "the diagonal is the baseline’s score.";
+      `${where}: ${CAPTIONS[state.unit]}. Rows are sources, and columns are targets. ` +
+      "The diagonal shows the baseline’s score.";
     showKeys();
     fillOrder("rows");
     fillOrder("columns");
@@ -285,7 +285,7 @@
   // The records shown are of one cell: they go when another heatmap is chosen.
   function chosen() {
     pinned = null;
-    detail.replaceChildren(element("p", {}, "Point at a cell or move to it for its numbers."));
+    detail.replaceChildren(element("p", {}, "Point at a cell, or move to it, to see its numbers."));
     records.replaceChildren(element("p", {}, "Click a cell or press Enter for its records."));
     draw();
   }

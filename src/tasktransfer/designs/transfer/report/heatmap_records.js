@@ -76,8 +76,8 @@ const details = (() => {
     const numbers = transfer ? ["score", "baseline score", "delta"] : ["score"];
     const files = transfer ? [RECORD, `baseline’s ${RECORD}`] : [RECORD];
     const heads = ["seed", ...numbers, ...scales.map(({ name }) => name), "digest", ...files];
-    const grey = transfer ? "; the grey ones are the baseline’s" : "";
-    const curves = scales.length ? ` Curves are of the last training step${grey}.` : "";
+    const grey = transfer ? " Grey curves show the baseline." : "";
+    const curves = scales.length ? ` The curves show the last training step.${grey}` : "";
     const made = element(
       "table",
       {},

@@ -77,8 +77,8 @@ const words = (() => {
   }
 
   function verdict(cell) {
-    if (cell.mark === "left-race") return "not tested: left the race; its seeds made the selection";
-    if (cell.mark === "one-training") return "one run only, variation between seeds unknown";
+    if (cell.mark === "left-race") return "not tested: the pair left the race, and its seeds were used for the selection";
+    if (cell.mark === "one-training") return "not tested: with one run, the variation between seeds is unknown";
     if (cell.q === null) return "not tested";
     return cell.mark === "significant" ? "yes (q ≤ 0.05)" : "no";
   }

@@ -109,8 +109,8 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
             remedy = (
-                "This study cannot say what transfers to these tasks. Train for more updates first "
-                "(training.updates)."
+                "For these targets, the study cannot show which sources help. Train for more "
+                "updates first (training.updates)."
             )
         yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
@@ -133,18 +133,18 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     who = "The baseline" if len(compared) == 1 else count
     verb = "does" if len(unlearned) == 1 else "do"
     return (
-        f"{who} {verb} not beat a reference that trains no language model, by their "
-        f"mean scores: {join_names(named)}"
+        f"{who} {verb} not beat a simple reference, which trains no language model, in mean "
+        f"score: {join_names(named)}"
     )
 
 
 def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
     label = {**LABELS, **REFERENCES}[str(row["reference"])]
-    parts = [f"{row['score']:.1f}", f"{label} {row['reference_score']:.1f}"]
+    parts = [f"baseline: {row['score']:.1f}", f"{label}: {row['reference_score']:.1f}"]
     if "low" in row:
         ends = row["low"], row["high"]
         difference = format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
-        parts.append(f"difference {difference}")
+        parts.append(f"difference: {difference}")
     if row["state"] == COLLAPSED:
         parts.append("collapsed to one answer")
     model = f" with {row['model']}" if has_models else ""

@@ -185,7 +185,7 @@ def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> st
         str(name).startswith("differs_") for name in frame.columns
     ):
         return ""
-    reason = comparable.reason or "it has no dataset, model and algorithm of the paper"
+    reason = comparable.reason or "the paper has no results for this dataset, model and algorithm"
     return f"{NOT_COMPARED}: {reason}."
 
 
