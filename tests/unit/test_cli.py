@@ -31,7 +31,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["plan", "--config", PAPER, "--set", "multi_source.mode=off"]) == 0
     out = capsys.readouterr().out
-    assert "distinct trainings: 5,205" in out
+    assert "trainings, shared ones counted once: 5,205" in out
     assert "990 fewer than best rounds" in out
     assert "255  baseline" in out
     assert "not found: data/feta" in out

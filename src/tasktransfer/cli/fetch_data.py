@@ -34,7 +34,7 @@ def add_fetch_command(parts: Any) -> None:
         "URL",
         "download from this address of a folder that holds the archives by name",
     )
-    add_flag(command, "--accept-licences", "accept the printed licences without being asked")
+    add_flag(command, "--accept-licences", "accept the printed licences without confirmation")
 
 
 def download_data(args: argparse.Namespace) -> None:

@@ -71,7 +71,7 @@ def _format_runs_and_trainings(seen: Overview) -> list[str]:
     names = ", ".join(name.partition(", ")[2] for name in runs["by_method"] if ", " in name)
     variant = names.split(", ")[0]
     share = f", {others:,} of them without the runs of {variant}" if others < total else ""
-    lines += ["", f"distinct trainings: {total:,}{share}"]
+    lines += ["", f"trainings, shared ones counted once: {total:,}{share}"]
     if spared := trainings["spared"]:
         lines.append(
             f"  {spared:,} fewer than best rounds: jointly trained tasks share one training, which"

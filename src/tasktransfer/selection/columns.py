@@ -7,12 +7,12 @@ from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Column, Columns
 VALUES: Columns = (
     ("dataset", TEXT, "dataset"),
     ("model", TEXT, "model, by its name in the study"),
-    ("algorithm", TEXT, "algorithm whose transfers were read; empty: none"),
+    ("algorithm", TEXT, "algorithm whose transfers were read; empty if no transfers were read"),
     ("selector", TEXT, "name of the selector"),
     ("source", TEXT, "source task"),
     ("target", TEXT, "target task"),
     ("seed", WHOLE, "seed of the baselines, probes or transfers that were read"),
-    ("value", NUMBER, "value in the selector's unit, higher is better; NaN: missing"),
+    ("value", NUMBER, "value in the selector's unit, higher is better; NaN if missing"),
     ("reason", TEXT, "why the value is missing; null if it is not"),
     ("seconds", NUMBER, "cost in seconds; costs common to several pairs are divided"),
     ("tokens", NUMBER, "cost in model tokens; costs common to several pairs are divided"),
@@ -24,7 +24,7 @@ RANDOM, SOURCE_MEAN = "random", "source_mean"
 
 def _list_difference_columns(reference: str) -> tuple[Column, ...]:
     return (
-        (f"to_{reference}", NUMBER, f"value minus that of {reference}, paired by target"),
+        (f"to_{reference}", NUMBER, f"value minus the value of {reference}, paired by target"),
         (f"to_{reference}_low", NUMBER, "lower end of its 95 % interval"),
         (f"to_{reference}_high", NUMBER, "upper end of that interval"),
         (f"to_{reference}_p", NUMBER, "two-sided p of no difference; NaN without a test"),
@@ -45,11 +45,12 @@ REGRET: Columns = (
     ),
     ("value", NUMBER, "mean over targets; ties of a selector are in random order"),
     ("low", NUMBER, "lower end of its 95 % interval over targets and seeds"),
-    ("high", NUMBER, "upper end of the interval; NaN for one target"),
+    ("high", NUMBER, "upper end of the interval; NaN with one target"),
     (
         "floor",
         NUMBER,
-        "noise floor: ranked by half of the seeds, evaluated by the others; NaN for one seed",
+        "noise floor: the sources ranked by half of the seeds, evaluated with the other half; NaN "
+        "with one seed",
     ),
     *_list_difference_columns(RANDOM),
     *_list_difference_columns(SOURCE_MEAN),

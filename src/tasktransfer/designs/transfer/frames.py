@@ -64,7 +64,7 @@ METHODS: Columns = (
     ("dataset", TEXT, "dataset"),
     ("target", TEXT, "task that is predicted"),
     ("method", TEXT, "method, by its name in `core.references`"),
-    ("model", TEXT, "model, by its name in the study; null: the method reads no model"),
+    ("model", TEXT, "model, by its name in the study; null if the method uses no model"),
     (
         "variant",
         TEXT,
@@ -80,7 +80,7 @@ METHODS: Columns = (
         "best_q",
         NUMBER,
         "q of its difference from the best method, adjusted for all pairs of the target's "
-        "methods; null: not tested, because one has a single seed or other test instances",
+        "methods; null if not tested, because one has a single seed or other test instances",
     ),
     (
         "recommended",
@@ -101,11 +101,11 @@ METHODS: Columns = (
     (
         "milliseconds",
         NUMBER,
-        "wall time per test instance of the test phase or of a prompted evaluation; null: the "
-        "records do not have it",
+        "wall time per test instance of the test phase or of a prompted evaluation; null if "
+        "the records do not contain it",
     ),
-    ("parameters", WHOLE, "parameters of the model with its heads; null: unknown"),
-    ("trained_parameters", WHOLE, "parameters that are trained; null: unknown"),
+    ("parameters", WHOLE, "parameters of the model with its heads; null if unknown"),
+    ("trained_parameters", WHOLE, "parameters that are trained; null if unknown"),
 )
 """Columns of the frame for targets with references or prompted models."""
 
@@ -176,7 +176,7 @@ CURVES: Columns = (
     ("target", TEXT, "target task"),
     ("seed", WHOLE, "random seed"),
     ("round", WHOLE, "round of the last stage, from 1; 0: the untrained model"),
-    ("loss", NUMBER, "mean training loss of the target in the round; NaN: not trained on it"),
+    ("loss", NUMBER, "mean training loss of the target in the round; NaN if not trained on it"),
     ("dev_score", NUMBER, "score on the dev set that selects the best round, 0-100"),
 )
 

@@ -16,7 +16,7 @@ PROMPTED: Columns = (
     ("dataset", TEXT, "dataset"),
     ("model", TEXT, "model, by its name in the study"),
     ("shots", WHOLE, "few-shot examples in each prompt"),
-    ("target", TEXT, "evaluated task; empty: the mean over the dataset's tasks"),
+    ("target", TEXT, "evaluated task; empty in the row with the mean over the dataset's tasks"),
     ("score", NUMBER, "score on the test split, mean over prompt wordings and seeds, 0-100"),
     ("low", NUMBER, "lower end of its 95 % interval over dialogues and seeds"),
     ("high", NUMBER, "upper end"),
@@ -69,7 +69,7 @@ REFERENCES: Columns = (
     ("low", NUMBER, "lower end of the delta's 95 % interval over dialogues and seeds"),
     ("high", NUMBER, "upper end"),
     ("p", NUMBER, "two-sided p of a delta of 0"),
-    ("q", NUMBER, "p adjusted for all rows of the dataset; null: one seed"),
+    ("q", NUMBER, "p adjusted for all rows of the dataset; null with one seed"),
     (
         "state",
         TEXT,
@@ -96,25 +96,25 @@ LABELS: Columns = (
     *(
         column
         for measure, reason in (
-            ("precision", "never predicted by a seed"),
-            ("recall", "no instance"),
-            ("f1", "not available"),
+            ("precision", "no seed predicts the label"),
+            ("recall", "no instance has the label"),
+            ("f1", "unavailable"),
         )
         for column in (
             (
                 measure,
                 NUMBER,
-                f"{measure} on the test split, mean over seeds, 0-100; NaN: {reason}",
+                f"{measure} on the test split, mean over seeds, 0-100; NaN if {reason}",
             ),
             (f"{measure}_low", NUMBER, "lower end of its 95 % interval over dialogues and seeds"),
-            (f"{measure}_high", NUMBER, "upper end; NaN: not available"),
+            (f"{measure}_high", NUMBER, "upper end; NaN if unavailable"),
         )
     ),
 )
 CONFUSIONS: Columns = (
     *_LABELLED,
     ("gold", TEXT, "gold label"),
-    ("predicted", TEXT, "predicted label; empty: an answer that is not a label"),
+    ("predicted", TEXT, "predicted label; empty if the answer is not a label"),
     ("count", WHOLE, "test instances with both, summed over seeds"),
     ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
 )
@@ -123,7 +123,7 @@ ERRORS: Columns = (
     *_LABELLED,
     ("instance", TEXT, "test instance: file and line of the user's data"),
     ("gold", TEXT, "gold label"),
-    ("predicted", TEXT, "most frequent label over seeds; empty: an answer that is not a label"),
+    ("predicted", TEXT, "most frequent label over seeds; empty if the answer is not a label"),
     ("wrong", WHOLE, "seeds with a wrong prediction"),
     ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
 )
@@ -154,7 +154,7 @@ REFERENCE: Columns = (
         "score on the task's test split, 0-100; for by_frequency the mean of 20 samples",
     ),
     ("deviation", NUMBER, "standard deviation of the score over samples; 0: no sampling"),
-    ("answer", TEXT, "the constant answer of most_frequent; empty for the others"),
+    ("answer", TEXT, "the constant answer of most_frequent; empty for other references"),
     ("train_size", WHOLE, "number of training instances"),
     ("test_size", WHOLE, "test instances"),
     ("data_revision", TEXT, "content digest of the data"),

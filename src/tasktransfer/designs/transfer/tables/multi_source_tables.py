@@ -142,7 +142,7 @@ _COUNTS = {
     "complete": "n_seeds == n_expected and n_singles == n_sources, the singles with all seeds",
 }
 MEASURES3 = ("gain",)
-ALSO6 = {"note": "note on the published numbers; null: none"}
+ALSO6 = {"note": "note on the published numbers; null if there is none"}
 MEASURES6 = ("single_source_delta", "multi_source_delta")
 COLUMNS3 = {
     **_ROW,
