@@ -147,9 +147,9 @@ def test_what_the_page_says_of_variance_and_algorithms(results: Frames) -> None:
     low, high = shares["min"].round(), shares["max"].round()
     assert f"targets explain {low['target']:.0f} to {high['target']:.0f} % of the variance" in WORDS
     assert f"at most {high['source']:.0f} % of the variance" in WORDS
-    assert f"seeds {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
+    assert f"seeds explain {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
     pairs = f"{low['source x target']:.0f} to {high['source x target']:.0f} %"
-    assert f"a pair of source and target explains {pairs}" in WORDS
+    assert f"pairs of source and target explain {pairs}" in WORDS
     assert not (results["summary"]["joint_q"] <= 0.05).any()
     assert f"six tests (smallest q: {results['summary']['joint_q'].min():.2f})" in WORDS
     surely = results["summary"][
@@ -226,7 +226,7 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
     in_vain = places.isin(unlearned.index)
     told = [signed(gains[mask]["delta"].mean()) for mask in (in_vain, ~in_vain)]
     assert f"average is {told[0]} points over the targets whose baseline has not" in WORDS
-    assert f"has not learned, and {told[1]} over the others" in WORDS
+    assert f"has not learned, and {told[1]} over the other targets" in WORDS
 
 
 def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:
