@@ -114,7 +114,7 @@ def print_row(name: str, config: dict[str, Any]) -> None:
 def _told(own: Any, method: str) -> str:
     rows = own[own["method"] == method].set_index("set")
     return "   ".join(
-        f"{one['value']:5.1f} [{one['drawn_low']:5.1f}, {one['drawn_high']:5.1f}]"
+        f"{one['value']:5.1f} [{one['bootstrap_low']:5.1f}, {one['bootstrap_high']:5.1f}]"
         for one in (rows.loc[name] for name in SETS)
     )
 

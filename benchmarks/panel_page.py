@@ -65,13 +65,13 @@ def _table(own: pd.DataFrame, methods: list[str]) -> None:
     for name in own["set"].unique():
         some = own[own["set"] == name].set_index("method")
         cells = [
-            f"{one['value']:.0f} [{one['drawn_low']:.0f}, {one['drawn_high']:.0f}]"
+            f"{one['value']:.0f} [{one['bootstrap_low']:.0f}, {one['bootstrap_high']:.0f}]"
             for one in (some.loc[method] for method in methods)
         ]
         print(f"| {name} | {' | '.join(cells)} |")
     means = own[own["method"].isin(methods)].groupby("method")["value"].mean()
     print(f"| mean | {' | '.join(f'{means[method]:.1f}' for method in methods)} |")
-    above = own[own["drawn_low"] > 0].groupby("method")["set"].size()
+    above = own[own["bootstrap_low"] > 0].groupby("method")["set"].size()
     print(f"| above 0 | {' | '.join(str(above.get(method, 0)) for method in methods)} |")
 
 

@@ -99,7 +99,7 @@ def _job(study: Study, stage: Stage, encoded: Path) -> Job:
         out=Path(study.get_node_folder(stage)), save_checkpoint=True, threads=1,
         study=study.config.study, config_digest=study.config.digest, starts=starts,
         beside=study.get_second_encoder_source(stage.model.name),
-        facts=design.facts(study.config), stand_ins=design.stand_ins(study.config),
+        facts=design.facts(study.config), substitutes=design.substitutes(study.config),
     )  # fmt: skip
 
 

@@ -141,5 +141,5 @@ DESIGN = Design(
     plan=plan,
     analysis=lambda study: ANALYSIS,
     measures={"mean_gap": Measure("mean_gap", False, scale="plain", of_rows=mean_gap)},
-    stand_ins=lambda _: {"a large model": "a toy"},
+    substitutes=lambda _: {"a large model": "a toy"},
 )

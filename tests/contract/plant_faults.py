@@ -95,9 +95,9 @@ FAULTS = (
         ("marks", "cut and transfer"),
     ),
     Fault(
-        "a stand-in is not told",
+        "a substitute is not recorded",
         "results/collect.py",
-        '            found |= record["provenance"].get("stand_ins", {})\n',
+        '            found |= record["provenance"].get("substitutes", {})\n',
         "            pass\n",
         ("marks", "stands_in and toy"),
     ),

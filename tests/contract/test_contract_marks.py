@@ -30,7 +30,7 @@ SPLITS = {
     "limit_pool": "candidates per dataset",
 }
 """Limit → its words in captions."""
-WITH_STAND_INS = ("empathetic", "panel-real", "probes-real")
+WITH_SUBSTITUTES = ("empathetic", "panel-real", "probes-real")
 
 
 def limits(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -76,18 +76,18 @@ def test_every_caption_says_what_was_cut(study: Study, design: str) -> None:
             assert f"{limit} {value}" in caption or words in caption, name
 
 
-@cases([(name,) for name in (*WITH_STAND_INS, "toy")])
+@cases([(name,) for name in (*WITH_SUBSTITUTES, "toy")])
 def test_every_table_says_what_stands_in(study: Study) -> None:
-    wanted = get_design(study.config).stand_ins(study.config)
+    wanted = get_design(study.config).substitutes(study.config)
     assert wanted
     for name, footer in footers(study).items():
         for one, instead in wanted.items():
-            assert footer["facts"].get(f"stand-in: {one}") == instead, name
+            assert footer["facts"].get(f"substitute: {one}") == instead, name
 
 
-@cases([(name,) for name in WITH_STAND_INS])
+@cases([(name,) for name in WITH_SUBSTITUTES])
 def test_every_caption_says_what_stands_in(study: Study, design: str) -> None:
-    wanted = get_design(study.config).stand_ins(study.config)
+    wanted = get_design(study.config).substitutes(study.config)
     assert wanted
     for name, caption in captions(study, design).items():
         for one, instead in wanted.items():

@@ -12,7 +12,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import plan_study
-from tasktransfer.designs.empathetic.stand_ins import list_stand_ins
+from tasktransfer.designs.empathetic.substitutes import list_substitutes
 from tasktransfer.results.revisions import Revisions, find_revisions
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -201,7 +201,7 @@ def merged(*changes: dict[str, Any]) -> dict[str, Any]:
 
 def test_stand_ins_are_named() -> None:
     config, _ = planned("empathetic")
-    told = list_stand_ins(config)
+    told = list_substitutes(config)
     assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
     assert told["20 Newsgroups"] == "DailyDialog's ten topics"
     assert {"fastText vectors of common crawl", "Reddit candidates", "DeepMoji fine-tuned"} <= set(

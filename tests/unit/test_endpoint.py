@@ -122,7 +122,7 @@ def ask_all(url: str, folder: str) -> None:
 
 
 def lines_in(folder: Path) -> int:
-    return sum(file.read_text().count('"asked"') for file in folder.rglob("*.jsonl"))
+    return sum(file.read_text().count('"request"') for file in folder.rglob("*.jsonl"))
 
 
 def wait_until(reached: Callable[[], bool], seconds: float = 20) -> None:

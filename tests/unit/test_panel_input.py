@@ -191,7 +191,7 @@ def test_no_perturbed_response_is_the_true_one() -> None:
 def test_a_domain_with_fewer_pairs_than_requested_is_reported(world: Path) -> None:
     told = ingredients(world, train=10_000)
     made = pairs.build_training_pairs(told)
-    assert told.report["Harbour train"]["asked"] == 10_000
+    assert told.report["Harbour train"]["requested"] == 10_000
     assert told.report["Harbour train"]["pairs"] == len(made["Harbour", "train"]) < 200
 
 

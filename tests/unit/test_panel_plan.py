@@ -18,7 +18,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.plan import plan_study
-from tasktransfer.designs.panel.stand_ins import list_stand_ins
+from tasktransfer.designs.panel.substitutes import list_substitutes
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 
@@ -226,12 +226,12 @@ def test_classifiers_read_the_first_token_unless_the_pooler_is_requested() -> No
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"own_pooler"}
 
 
-def test_stand_ins_are_named_where_they_stand_in() -> None:
-    laptop = list_stand_ins(planned("panel-laptop")[0])
+def test_substitutes_are_named_where_they_apply() -> None:
+    laptop = list_substitutes(planned("panel-laptop")[0])
     assert laptop["RoBERTa-base"] == "models/all-MiniLM-L6-v2"
     assert "DailyDialog++" in laptop["DEB"]
     assert laptop["REDDIT conversations"] == "none"
-    paper = list_stand_ins(planned("panel")[0])
+    paper = list_substitutes(planned("panel")[0])
     assert "RoBERTa-base" not in paper
     assert "DEB" not in paper
 

@@ -48,7 +48,7 @@ from tasktransfer.results.metadata import Metadata
 REAL = Metadata("s", "0" * 64, False, 1, order={"set": ["A", "B"]})
 GENERATED = replace(REAL, synthetic=True)
 CUT = replace(REAL, cuts="limit_test 10")
-STOOD_IN = replace(REAL, facts={"stand-in: the encoder": "a smaller one"})
+STOOD_IN = replace(REAL, facts={"substitute: the encoder": "a smaller one"})
 OURS = pd.DataFrame({"method": ["m", "m", "n"], "set": ["B", "A", "A"], "value": [1.0, 2.0, 4.0]})
 PAPER = PublishedValues(
     pd.DataFrame({"set": ["A", "B"], "value": [3.0, 5.0]}),

@@ -24,7 +24,7 @@ from tasktransfer.designs.probes.printed import (
     find_not_above_prior,
     select_by_measures,
 )
-from tasktransfer.designs.probes.stand_ins import list_recorded_stand_ins, list_stand_ins
+from tasktransfer.designs.probes.substitutes import list_recorded_substitutes, list_substitutes
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.metadata import Metadata
@@ -304,7 +304,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
 AT = ("MultiWOZ", "AllSlots")
 
 
-# --- stand-ins ----------------------------------------------------------------------------------
+# --- substitutes --------------------------------------------------------------------------------
 
 
 def config(release: Path) -> Any:
@@ -315,11 +315,11 @@ def test_a_training_set_that_is_available_has_no_substitute(tmp_path: Path) -> N
     for name in ("multiwoz20", "convai2"):
         (tmp_path / name).mkdir()
     assert {"the training set of MultiWOZ", "the training set of PersonaChat"} <= {
-        *list_stand_ins(config(tmp_path))
+        *list_substitutes(config(tmp_path))
     }
     (tmp_path / "multiwoz20" / "train.json.zip").touch()
     (tmp_path / "convai2" / "train_self_original_no_cands.txt").touch()
-    assert [*list_stand_ins(config(tmp_path))] == ["the authors' labels"]
+    assert [*list_substitutes(config(tmp_path))] == ["the authors' labels"]
 
 
 def test_a_generated_world_has_none(tmp_path: Path) -> None:
@@ -328,10 +328,12 @@ def test_a_generated_world_has_none(tmp_path: Path) -> None:
     one = load_config(
         PRESETS / "probes.yaml", {"data": {"release": str(tmp_path)}, "corpora": ["MultiWOZ"]}
     )
-    assert list_stand_ins(one) == {}  # type: ignore[arg-type]
+    assert list_substitutes(one) == {}  # type: ignore[arg-type]
 
 
 def test_without_the_dialogues_the_records_say_what_stood_in(tmp_path: Path) -> None:
-    recorded = [{"the training set of MultiWOZ": "the other sets' dialogues, split anew"}]
-    told = list_recorded_stand_ins(config(tmp_path / "gone"), recorded, frozenset({"PersonaChat"}))
+    recorded = [{"the training set of MultiWOZ": "the other sets, split at random"}]
+    told = list_recorded_substitutes(
+        config(tmp_path / "gone"), recorded, frozenset({"PersonaChat"})
+    )
     assert [*told] == ["the training set of MultiWOZ", "the authors' labels"]

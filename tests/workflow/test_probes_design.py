@@ -118,7 +118,7 @@ def test_tables_and_figures_are_there_and_nothing_is_done_twice(study: Path) -> 
         assert (figures / f"{name}.png").stat().st_size > 5000
     caption = (figures / "table5.md").read_text()
     assert "SYNTHETIC" in caption
-    assert "stand-in" not in caption
+    assert "substitute" not in caption.lower()
     assert "RecentTopic" in (figures / "one_dialogue.md").read_text()
     for name in ("claims", "agreement", "unsolved", "table3"):
         assert (figures / f"{name}.md").is_file()

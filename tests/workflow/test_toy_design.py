@@ -130,11 +130,11 @@ def test_every_node_left_its_record(study: Path, monkeypatch: pytest.MonkeyPatch
     for stage in plan.stages:
         trained = read_record(Path(opened.get_record_path(stage)))
         assert trained["node"]["digest"] == stage.digest
-        assert trained["provenance"]["stand_ins"] == {"a large model": "a toy"}
+        assert trained["provenance"]["substitutes"] == {"a large model": "a toy"}
     for evaluation in plan.evaluations:
         file = Path(opened.get_record_path(evaluation))
         record, rows = read_record(file), read_record_rows(file)
-        assert record["provenance"]["stand_ins"] == {"a large model": "a toy"}
+        assert record["provenance"]["substitutes"] == {"a large model": "a toy"}
         result = record["results"][evaluation.task]
         assert rows.num_rows == result["instances"] > 0
         assert -1 <= result["measures"]["spearman"] <= 1
@@ -198,7 +198,7 @@ def test_another_lab_takes_every_node(
 ) -> None:
     monkeypatch.chdir(study)
     seen = tell(capsys, "merge", "results", "--set", "results=merged", "--json")
-    assert json.loads(seen)["counts"]["taken"] == 8
+    assert json.loads(seen)["counts"]["copied"] == 8
     assert "4 of 4 evaluations" in tell(capsys, "status", "--set", "results=merged")
 
 

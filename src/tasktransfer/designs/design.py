@@ -82,7 +82,7 @@ class Design:
         choose: (study, name) makes a choice that the plan waits for, and writes it to
             ``study.choice_file``.
         facts: config → further facts for the provenance of each training's record.
-        stand_ins: config → substitutes for unavailable inputs, which every record lists.
+        substitutes: config → substitutes for unavailable inputs, which every record lists.
         notes: config → lines that ``validate`` adds for a valid config.
         refuse: raises for a study whose data cannot be used together, before anything runs.
         warnings: finished study → warnings about its results, which ``run`` prints at its end.
@@ -109,7 +109,7 @@ class Design:
     analysis: Callable[[Study], Analysis]
     choose: Callable[[Study, str], None] | None = None
     facts: Callable[[Any], Mapping[str, str]] = lambda _: {}
-    stand_ins: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    substitutes: Callable[[Any], Mapping[str, str]] = lambda _: {}
     notes: Callable[[Any], Sequence[str]] = lambda _: ()
     refuse: Callable[[Study], None] = lambda _: None
     warnings: Callable[[Study], Sequence[str]] = lambda _: ()

@@ -48,7 +48,7 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
 
 _FUNCTIONS = (
     *("plan", "analysis"),
-    *("facts", "stand_ins", "notes", "refuse", "shortages"),
+    *("facts", "substitutes", "notes", "refuse", "shortages"),
 )
 _MAY_BE_NONE = ("choose",)
 _MAPPINGS = ("recipes", "learners", "measures", "selectors", "versions")

@@ -200,7 +200,7 @@ def _evaluate_prompted_model(
     golds, answers = [instance.target for instance in prompts.instances], prompts.given.predictions
     measures = compute_measures(prompts.task, node.measures, answers, golds, [])
     output.add_result(node.task, measures, len(golds), node.split)
-    output.rows, output.report = prompts.build_rows(node.split), {"asked": prompts.counts}
+    output.rows, output.report = prompts.build_rows(node.split), {"prompting": prompts.counts}
     output.notes += prompts.notes
     if prompts.setup is not None:
         output.set_host(prompts.setup, threads)

@@ -90,7 +90,7 @@ class DesignParts(Protocol):
     @property
     def facts(self) -> Callable[[Any], Mapping[str, str]]: ...
     @property
-    def stand_ins(self) -> Callable[[Any], Mapping[str, str]]: ...
+    def substitutes(self) -> Callable[[Any], Mapping[str, str]]: ...
 
 
 def run_recorded_job(
@@ -146,7 +146,7 @@ def run_recorded_job(
                 started=started,
                 seconds={"total": time.perf_counter() - began},
                 notes=output.notes,
-                stand_ins=design.stand_ins(study.config),
+                substitutes=design.substitutes(study.config),
             ),
         )
         write_record(folder / RECORD, record)

@@ -59,7 +59,7 @@ def build_job(
         study=config.study,
         config_digest=config.digest,
         facts=design.facts(config),
-        stand_ins=design.stand_ins(config),
+        substitutes=design.substitutes(config),
         plain=plain,
         beside=study.get_second_encoder_source(model),
         tracking=config.tracking if out is None else None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tasktransfer.results.metadata import Metadata
 
-STAND_IN = "stand-in: "
+SUBSTITUTE = "substitute: "
 """Prefix of a study's facts that name a substitute for an input of the paper."""
 MARK = "mark: "
 """Prefix of facts that a design shows next to every title; the rest of the name is the badge."""
@@ -88,7 +88,7 @@ def _join(names: Sequence[str]) -> str:
 def list_substitutes(metadata: Metadata) -> dict[str, str]:
     """Return a mapping from each replaced input of the paper to its substitute."""
     facts = metadata.facts.items()
-    return {key.removeprefix(STAND_IN): text for key, text in facts if key.startswith(STAND_IN)}
+    return {key.removeprefix(SUBSTITUTE): text for key, text in facts if key.startswith(SUBSTITUTE)}
 
 
 def format_badges(marks: Sequence[Mark]) -> str:

@@ -148,11 +148,11 @@ class Collected:
         )
 
     @property
-    def stand_ins(self) -> dict[str, str]:
+    def substitutes(self) -> dict[str, str]:
         """Unavailable input → its substitute, according to the records."""
         found: dict[str, str] = {}
         for record in self.records.values():
-            found |= record["provenance"].get("stand_ins", {})
+            found |= record["provenance"].get("substitutes", {})
         return found
 
     def list_problems(self) -> list[str]:

@@ -234,7 +234,7 @@ def build_metadata(
     *,
     order: Mapping[str, Sequence[str]] | None = None,
     facts: Mapping[str, str] | None = None,
-    stand_ins: Mapping[str, str] | None = None,
+    substitutes: Mapping[str, str] | None = None,
     cuts: str = "",
     planned: Collection[tuple[str, int]] = (),
     shorts: Mapping[str, str] | None = None,
@@ -245,13 +245,13 @@ def build_metadata(
         collected: the study's records, which say whether dialogues are synthetic or subsampled.
         order: kind of name → names in the study's order.
         facts: further facts for captions.
-        stand_ins: input of the paper → its substitute; None to take them from the records.
+        substitutes: input of the paper → its substitute; None to take them from the records.
         cuts: limits that are not in the identity of any record.
         planned: limits of records that are sizes of the study's own data.
         shorts: task → short name.
     """
     config, synthetic = collected.study.config, collected.synthetic
-    named = collected.stand_ins if stand_ins is None else stand_ins
+    named = collected.substitutes if substitutes is None else substitutes
     generated = any(synthetic.values())
     limits = describe_record_limits(collected.records.values(), planned)
     return Metadata(
@@ -265,7 +265,7 @@ def build_metadata(
         if generated
         else [],
         facts={
-            **{f"stand-in: {name}": text for name, text in named.items()},
+            **{f"substitute: {name}": text for name, text in named.items()},
             **_mark_labs(collected),
             **_mark_one_run(collected),
             **({MISSING: missing} if (missing := collected.describe_missing()) else {}),

@@ -68,7 +68,7 @@ def read_cost(record: Path) -> Cost | None:
 
 def sum_tokens(counts: Mapping[str, float]) -> float:
     """Return the tokens that a prompted model read and generated, from its record's counts."""
-    names = ("read_tokens", "written_tokens", "prompt_tokens", "completion_tokens")
+    names = ("read_tokens", "generated_tokens", "prompt_tokens", "completion_tokens")
     return sum(counts.get(name, 0) for name in names)
 
 

@@ -33,7 +33,7 @@ def describe_provenance(
     seconds: Mapping[str, float],
     notes: Sequence[str],
     facts: Mapping[str, str] | None = None,
-    stand_ins: Mapping[str, str] | None = None,
+    substitutes: Mapping[str, str] | None = None,
     training: Cost | None = None,
 ) -> Provenance:
     """Return the entry ``provenance`` of a node's record.
@@ -46,7 +46,7 @@ def describe_provenance(
         seconds: phase → wall time; includes ``total``.
         notes: notes printed during the computation.
         facts: further entries that the design adds to its trainings.
-        stand_ins: unavailable input → its substitute.
+        substitutes: unavailable input → its substitute.
         training: cost of a training.
     """
     revision, dirty = read_commit()
@@ -60,7 +60,7 @@ def describe_provenance(
         "config_digest": config_digest,
         "study": study,
         **(facts or {}),
-        **({"stand_ins": dict(stand_ins)} if stand_ins else {}),
+        **({"substitutes": dict(substitutes)} if substitutes else {}),
         **({"cuts": cuts} if cuts else {}),
         **({"host": host} if host else {}),
         "started": started.strftime("%Y-%m-%dT%H:%M:%SZ"),

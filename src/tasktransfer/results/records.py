@@ -33,6 +33,7 @@ from tasktransfer.results.schema import (
     TaskResult,
     TrainingResult,
     get_record_validator,
+    rename_old_keys,
 )
 from tasktransfer.tasks.card import SPLITS
 
@@ -278,6 +279,7 @@ def parse_record(path: Path, content: bytes) -> Record:
             f"{path}: The record has schema {schema!r} instead of {SCHEMA_VERSION}, because "
             "another version of tasktransfer wrote it"
         )
+    rename_old_keys(value)
     _validate(path, value)
     return cast(Record, value)
 

@@ -265,7 +265,7 @@ class Provenance(TypedDict):
             Field(description="rules of the training (config key `rules`); absent in old records"),
         ]
     ]
-    stand_ins: NotRequired[
+    substitutes: NotRequired[
         Annotated[
             dict[str, str],
             Field(description="unavailable inputs or omitted rules, each with its substitute"),
@@ -360,6 +360,29 @@ class Record(TypedDict):
 def get_record_validator() -> TypeAdapter[Record]:
     """Return the validator of records, which is built on first use."""
     return TypeAdapter(Record)
+
+
+# --- old keys -------------------------------------------------------------------------------------
+
+OLD_KEYS = (
+    ("report", "asked", "prompting"),
+    ("report.prompting", "written_tokens", "generated_tokens"),
+    ("report.*", "asked", "requested"),
+    ("provenance", "stand_ins", "substitutes"),
+)
+"""Section (``*`` for each entry), old and new key. Identities and digests keep the old keys."""
+
+
+def rename_old_keys(record: dict[str, Any]) -> None:
+    """Rename the old keys of a parsed record in place, outside its identity."""
+    for path, old, new in OLD_KEYS:
+        first, _, second = path.partition(".")
+        section = record.get(first)
+        inner = section if isinstance(section, dict) else {}
+        entries = [*inner.values()] if second == "*" else [inner.get(second)]
+        for counts in entries if second else [inner]:
+            if isinstance(counts, dict) and old in counts:
+                counts.setdefault(new, counts.pop(old))
 
 
 # --- probes ---------------------------------------------------------------------------------------

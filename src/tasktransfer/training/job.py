@@ -20,7 +20,7 @@ class Job:
         starts: folders of the checkpoints in ``stage.starts``, in their order, without the base
             model.
         facts: facts that the design adds to the record's provenance.
-        stand_ins: substitutes for inputs that are not available.
+        substitutes: substitutes for inputs that are not available.
         tracking: client of a live view (`training.tracking`), if any.
         tracking_folder: folder for the client's files.
     """
@@ -36,7 +36,7 @@ class Job:
     config_digest: str
     starts: tuple[str, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
-    stand_ins: Mapping[str, str] = field(default_factory=dict)
+    substitutes: Mapping[str, str] = field(default_factory=dict)
     tracking: str | None = None
     tracking_folder: str = ""
     beside: str | None = None

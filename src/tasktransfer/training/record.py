@@ -128,7 +128,7 @@ def build_provenance(
         study=job.study,
         config_digest=job.config_digest,
         facts=job.facts,
-        stand_ins=job.stand_ins,
+        substitutes=job.substitutes,
         host=describe_machine(setup.device, setup.precision, job.threads),
         started=started,
         seconds=clock,

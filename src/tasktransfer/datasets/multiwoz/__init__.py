@@ -128,5 +128,5 @@ MULTIWOZ = Dataset(
         splits={REPLY.name: SPLITS},
     ),
     sizes={REPLY.name: TaskSize(10_303, 2_226, 2_208, 75)},
-    sizes_from="validation and test set of MultiWOZ 2.0, split anew",
+    sizes_from="validation and test sets of MultiWOZ 2.0, split at random into train, dev and test",
 )

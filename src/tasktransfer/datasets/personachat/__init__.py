@@ -238,5 +238,5 @@ PERSONACHAT = Dataset(
         splits={REPLY.name: SPLITS},
     ),
     sizes={REPLY.name: TaskSize(5_460, 1_170, 1_170, 75)},
-    sizes_from="validation set of ConvAI2, split anew",
+    sizes_from="validation set of ConvAI2, split at random into train, dev and test",
 )

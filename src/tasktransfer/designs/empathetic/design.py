@@ -14,7 +14,7 @@ from tasktransfer.designs.empathetic.plan import KINDS, plan_study
 from tasktransfer.designs.empathetic.shown import build_analysis
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.designs.empathetic.sources.others import OTHERS
-from tasktransfer.designs.empathetic.stand_ins import list_stand_ins
+from tasktransfer.designs.empathetic.substitutes import list_substitutes
 
 if TYPE_CHECKING:
     from tasktransfer.designs.empathetic import items, recipes
@@ -27,7 +27,7 @@ EMPATHETIC = Design(
     kinds=KINDS,
     plan=plan_study,
     analysis=build_analysis,
-    stand_ins=list_stand_ins,
+    substitutes=list_substitutes,
     recipes={"prepend": recipes.prepend_labels},
     items=items.list_items,
     datasets=(EMPATHETIC_DIALOGUES, *OTHERS),

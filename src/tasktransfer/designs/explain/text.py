@@ -191,7 +191,7 @@ def _describe_results(node: NodeFacts, record: Record) -> Iterator[Line]:
         yield "data", "SYNTHETIC: generated dialogues, not real ones"
     for key, limit in provenance.get("cuts", {}).items():
         yield "limit", f"{key} {limit}"
-    for name, substitute in provenance.get("stand_ins", {}).items():
+    for name, substitute in provenance.get("substitutes", {}).items():
         yield "substitute", f"{name}: {substitute}"
     for note in provenance["notes"]:
         yield "note", note

@@ -24,7 +24,7 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.designs.panel.ratings import DRAWN
 from tasktransfer.designs.panel.sources.texts import normalise_text
-from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT, list_stand_ins
+from tasktransfer.designs.panel.substitutes import LEAKS_KEPT, list_substitutes
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.metrics.measures import compute_balanced_accuracy, compute_spearman
 from tasktransfer.results.collect import Collected
@@ -42,17 +42,17 @@ Values = tuple[Any, ...]
 def build_study_metadata(collected: Collected) -> Metadata:
     """Return the metadata of the study's frames, with a fact on domains with too few pairs."""
     config = get_config(collected.study)
-    asked, named = config.pairs, {**list_stand_ins(config), **collected.stand_ins}
+    sizes, named = config.pairs, {**list_substitutes(config), **collected.substitutes}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
-    facts["pairs"] = f"{asked.train:,} + {asked.dev:,} pairs requested per domain"
+    facts["pairs"] = f"{sizes.train:,} + {sizes.dev:,} pairs requested per domain"
     names = [name for name, _, _ in PAIRS]
     short = [
         f"{row['domain']} {row['split']} ({row['data']}) {row['pairs']:,}"
         for row in (dict(zip(names, pair, strict=True)) for pair in _list_pair_rows(collected))
-        if row["pairs"] is not None and row["pairs"] < row["asked"]
+        if row["pairs"] is not None and row["pairs"] < row["requested"]
     ]
     if short:
-        facts["pairs"] += f"; FEWER THERE: {', '.join(short)}"
+        facts["pairs"] += f"; fewer available: {', '.join(short)}"
     order = {
         "method": list(dict.fromkeys(run.method for run in collected.study.plan.runs)),
         "set": list(config.rated_sets),
@@ -64,10 +64,10 @@ def build_study_metadata(collected: Collected) -> Metadata:
     }
     planned = {
         (key, pairs * domains)
-        for key, pairs in (("limit_train", asked.train), ("limit_dev", asked.dev))
+        for key, pairs in (("limit_train", sizes.train), ("limit_dev", sizes.dev))
         for domains in (1, len(config.domains))
     }
-    return build_metadata(collected, order=order, facts=facts, stand_ins=named, planned=planned)
+    return build_metadata(collected, order=order, facts=facts, substitutes=named, planned=planned)
 
 
 def _find_rating_evaluation(run: Run) -> Evaluation | None:
@@ -196,7 +196,7 @@ def _make_pair_rows(collected: Collected, data: Data) -> Iterator[Values]:
         kind += ", of the twin"
     for name, counts in collected.record(data).get("report", {}).items():
         domain, split, *how = name.split()
-        numbers = [counts.get(key) for key in ("made", "kept", "relabelled", "asked", "pairs")]
+        numbers = [counts.get(key) for key in ("made", "kept", "relabelled", "requested", "pairs")]
         whole = [None if value is None else int(value) for value in numbers]
         yield kind, domain, split, "".join(how), *whole
 

@@ -14,7 +14,7 @@ from tasktransfer.designs.panel import plan as plans
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES, PANEL_TINY
-from tasktransfer.designs.panel.stand_ins import list_stand_ins
+from tasktransfer.designs.panel.substitutes import list_substitutes
 
 if TYPE_CHECKING:
     from tasktransfer.designs.panel import items, leaks, pairs, ratings, selection, shortages
@@ -30,7 +30,7 @@ PANEL = Design(
     grows_with=("seeds", "few_shot.draws", "few_shot.percentages", "few_shot.sets"),
     plan=plans.plan_study,
     analysis=build_analysis,
-    stand_ins=list_stand_ins,
+    substitutes=list_substitutes,
     recipes={
         inputs.LEAKS: leaks.filter_leaks,
         inputs.PAIRS: pairs.build_training_pairs,

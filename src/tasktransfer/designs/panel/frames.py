@@ -76,7 +76,7 @@ PAIRS: Columns = (
     ("made", WHOLE, "number of pairs built"),
     ("kept", WHOLE, "number of pairs with a label of sufficient probability"),
     ("relabelled", WHOLE, "number of kept pairs whose label differs from the one by construction"),
-    ("asked", WHOLE, "number of pairs requested"),
+    ("requested", WHOLE, "number of pairs requested"),
     ("pairs", WHOLE, "number of pairs after balancing"),
 )
 CORPORA: Columns = (
@@ -118,8 +118,12 @@ CORRELATIONS: Columns = (
     ("seeds", WHOLE, "number of seeds"),
     *_CORRELATION,
     ("q", NUMBER, "p after false-discovery control over the sets; null for one seed"),
-    ("drawn_low", NUMBER, "lower end of the interval from resampling contexts and seeds together"),
-    ("drawn_high", NUMBER, "upper end of that interval, which is too narrow with few seeds"),
+    (
+        "bootstrap_low",
+        NUMBER,
+        "lower end of the interval from resampling contexts and seeds together",
+    ),
+    ("bootstrap_high", NUMBER, "upper end of that interval, which is too narrow with few seeds"),
     ("pearson", NUMBER, "Pearson's correlation x 100, mean over seeds"),
     ("kendall", NUMBER, "Kendall's tau-b x 100, mean over seeds"),
     ("items", WHOLE, "number of rated items"),

@@ -117,16 +117,18 @@ def build_training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]
         together: list[Instance] = []
         for domain in settings["domains"]:
             made, chance = build_pairs(cache, domain, split, settings)
-            asked = int(settings[split])
+            requested = int(settings[split])
             labelled = label_pairs(made, _get_probabilities(ingredients, made), settings["sure"])
             report = ingredients.report.setdefault
             for how in dict.fromkeys(pair.query["how"] for pair in made):
                 report(f"{domain} {split} {how}", {}).update(_count_pairs(how, made, labelled))
             refuse_contradiction(made, labelled, f"{domain}, {split}")
             pairs = sample_balanced(
-                [pair for pair in labelled if pair], asked, chance, f"{domain}, {split}"
+                [pair for pair in labelled if pair], requested, chance, f"{domain}, {split}"
             )
-            report(f"{domain} {split}", {}).update(asked=float(asked), pairs=float(len(pairs)))
+            report(f"{domain} {split}", {}).update(
+                requested=float(requested), pairs=float(len(pairs))
+            )
             derived[domain, split] = pairs
             together += [replace(pair, task=settings["everything"]) for pair in pairs]
         derived[settings["everything"], split] = together
@@ -244,9 +246,9 @@ def refuse_contradiction(
 
 
 def sample_balanced(
-    pairs: Sequence[Instance], asked: int, chance: random.Random, where: str
+    pairs: Sequence[Instance], requested: int, chance: random.Random, where: str
 ) -> list[Instance]:
-    """Sample as many fitting as unfitting pairs, up to ``asked`` in total, in random order.
+    """Sample as many fitting as unfitting pairs, up to ``requested`` in total, in random order.
 
     Raises:
         DataError: there are no pairs, or all have the same label.
@@ -254,7 +256,7 @@ def sample_balanced(
     by_label = {
         label: [pair for pair in pairs if pair.target == (label,)] for label in (FITS, FITS_NOT)
     }
-    each = min(asked // 2, *map(len, by_label.values()))
+    each = min(requested // 2, *map(len, by_label.values()))
     if not pairs:
         raise DataError(
             f"{where}: No label reaches the probability pairs.min_probability, so no pair is "

@@ -44,11 +44,11 @@ def limit_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> 
 
     Limits are at most the numbers of pairs that the recipe keeps, so that a forecast knows them.
     """
-    settings, asked = config.resolve_hyperparameters(section), config.pairs
+    settings, pairs = config.resolve_hyperparameters(section), config.pairs
     return replace(
         settings,
-        limit_train=min(asked.train * domains, settings.limit_train or asked.train * domains),
-        limit_dev=min(asked.dev * domains, settings.limit_dev or asked.dev * domains),
+        limit_train=min(pairs.train * domains, settings.limit_train or pairs.train * domains),
+        limit_dev=min(pairs.dev * domains, settings.limit_dev or pairs.dev * domains),
     )
 
 

@@ -25,7 +25,7 @@ from tasktransfer.designs.panel.names import (
     has_domain_models,
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
-from tasktransfer.designs.panel.stand_ins import LEAKS_KEPT
+from tasktransfer.designs.panel.substitutes import LEAKS_KEPT
 from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import (
     PublishedValues,
@@ -40,7 +40,7 @@ from tasktransfer.stats.false_discovery import compute_q_values
 
 PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"
-FEWER = "FEWER THERE: "
+FEWER = "fewer available: "
 
 
 def complete_metadata(frames: Frames) -> Frames:
@@ -232,7 +232,7 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     )
     text = (
         "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
-        "untrained methods. The columns drawn_low and drawn_high of the CSV file contain "
+        "untrained methods. The columns bootstrap_low and bootstrap_high of the CSV file contain "
         "bootstrap intervals from resampling contexts and seeds together."
     )
     cosines = describe_cosines(get_config(frames.study))

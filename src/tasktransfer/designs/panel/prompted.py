@@ -39,7 +39,7 @@ def make_prompted(frames: Frames) -> Iterator[Values]:
         for name, nodes in _group_by_set(run).items():
             for template, node in enumerate(nodes, 1):
                 rows, record = collected.rows(node), collected.record(node)
-                counts = record["report"]["asked"]
+                counts = record["report"]["prompting"]
                 values, gold = (
                     rows[column].to_numpy() for column in ("predicted_value", "gold_value")
                 )

@@ -48,7 +48,7 @@ PAIRS_TABLE = Table(
             make_number_column("made", "Built", ",d"),
             make_number_column("kept", "Kept", ",d"),
             make_number_column("relabelled", "Relabelled", ",d"),
-            make_number_column("asked", "Requested", ",d"),
+            make_number_column("requested", "Requested", ",d"),
             make_number_column("pairs", "After balancing", ",d"),
         ),
         blocks="domain",

@@ -19,7 +19,7 @@ from tasktransfer.designs.probes.config import ProbesConfig, get_config
 from tasktransfer.designs.probes.facts import BY_TASK, Probe, format_reply_task_name
 from tasktransfer.designs.probes.frames import LABELS
 from tasktransfer.designs.probes.plan import BEST, WORDS, get_stage
-from tasktransfer.designs.probes.stand_ins import list_recorded_stand_ins
+from tasktransfer.designs.probes.substitutes import list_recorded_substitutes
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import DataError, RecordError
 from tasktransfer.results.collect import Collected
@@ -69,7 +69,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
             "model": [model.name for model in config.models],
             "probe": [p.name for corpus in config.corpora for p in config.select_probes(corpus)],
         },
-        stand_ins=list_recorded_stand_ins(config, [collected.stand_ins], generated),
+        substitutes=list_recorded_substitutes(config, [collected.substitutes], generated),
     )
 
 

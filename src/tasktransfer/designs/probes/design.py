@@ -15,7 +15,7 @@ from tasktransfer.designs.probes.config import ProbesConfig
 from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.plan import KIND, plan_study
 from tasktransfer.designs.probes.shown import build_analysis
-from tasktransfer.designs.probes.stand_ins import list_stand_ins
+from tasktransfer.designs.probes.substitutes import list_substitutes
 from tasktransfer.tasks.card import Instance
 
 if TYPE_CHECKING:  # imports pyarrow
@@ -35,7 +35,7 @@ PROBES = Design(
     grows_with=("seeds", "models", "training.epochs", "probes.snapshots"),
     plan=plan_study,
     analysis=build_analysis,
-    stand_ins=list_stand_ins,
+    substitutes=list_substitutes,
     recipes={RECIPE: _derive_dialogue_labels},
     recipes_first=(RECIPE,),
     datasets=(MULTIWOZ, PERSONACHAT),

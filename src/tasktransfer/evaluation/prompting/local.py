@@ -36,7 +36,7 @@ class CausalModel:
     device: torch.device
     setup: Setup
     counts: dict[str, float] = field(
-        default_factory=lambda: {"read_tokens": 0, "written_tokens": 0}
+        default_factory=lambda: {"read_tokens": 0, "generated_tokens": 0}
     )
     gives_likelihoods: bool = True
 
@@ -174,7 +174,7 @@ class CausalModel:
                 written[row].append(token)
                 if not has_stopped(self._decode_answer(written[row]), stops):
                     going.append(index)
-            self.counts["written_tokens"] += len(left)
+            self.counts["generated_tokens"] += len(left)
             if not going:
                 break
             if len(going) < len(left):  # Continue with a copy of the cache of the unfinished rows.

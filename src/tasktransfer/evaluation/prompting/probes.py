@@ -139,7 +139,7 @@ def get_answers_folder(results: str, model: str, weights: str) -> Path:
     Args:
         weights: the model's weights in the config, ``served:`` and the endpoint's model name.
     """
-    return Path(results, "data", "asked", f"{model}-{compute_digest(weights)[:12]}")
+    return Path(results, "data", "prompted", f"{model}-{compute_digest(weights)[:12]}")
 
 
 def _describe_scores(facts: Facts) -> str:

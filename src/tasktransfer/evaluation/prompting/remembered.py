@@ -34,7 +34,7 @@ class AnswerCache:
     def _store_line(self, line: str) -> None:
         try:
             content = json_text.loads(line)
-            self._answers[content["asked"]] = cast(Answer, dict(content["answer"]))
+            self._answers[content["request"]] = cast(Answer, dict(content["answer"]))
         except (ValueError, KeyError, TypeError):
             return  # The line is incomplete, because its process was killed.
 
@@ -44,7 +44,7 @@ class AnswerCache:
 
     def put(self, digest: str, answer: Answer) -> None:
         """Store the answer to the request with a digest."""
-        line = json.dumps({"asked": digest, "answer": answer})
+        line = json.dumps({"request": digest, "answer": answer})
         with self._lock:
             if self._file is None:
                 self.folder.mkdir(parents=True, exist_ok=True)

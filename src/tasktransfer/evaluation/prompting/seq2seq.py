@@ -29,7 +29,7 @@ class Seq2SeqModel:
     device: torch.device
     setup: Setup
     counts: dict[str, float] = field(
-        default_factory=lambda: {"read_tokens": 0, "written_tokens": 0}
+        default_factory=lambda: {"read_tokens": 0, "generated_tokens": 0}
     )
     gives_likelihoods: bool = True
 
@@ -102,7 +102,7 @@ class Seq2SeqModel:
                 do_sample=False,
                 num_beams=1,
             )[0]
-        self.counts["written_tokens"] += len(ids)
+        self.counts["generated_tokens"] += len(ids)
         return truncate_at_stop(self.texts.tokenizer.decode(ids, skip_special_tokens=True), stops)
 
     def get_counts(self) -> dict[str, float]:

@@ -356,7 +356,7 @@ def _build_source(judged: RunNode, task: str) -> dict[str, Any]:
             "few_sample": str(record["few_sample"]).lower(),
             "synthetic": str(record["synthetic"]).lower(),
             **{key: str(limit) for key, limit in record["provenance"].get("cuts", {}).items()},
-            **record["provenance"].get("stand_ins", {}),
+            **record["provenance"].get("substitutes", {}),
         },
     }
 

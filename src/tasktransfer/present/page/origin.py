@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.present.columns import make_number_column, make_text_column
 from tasktransfer.present.html import HtmlTable, build_table
-from tasktransfer.present.marks import MARK, describe_limits, list_substitutes
+from tasktransfer.present.marks import MARK, SUBSTITUTE, describe_limits, list_substitutes
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 
@@ -57,7 +57,7 @@ def list_facts(frames: Frames) -> list[tuple[str, str]]:
     metadata, resources = frames.metadata, frames["resources"]
     replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
-    others = {name: text for name, text in facts.items() if "stand-in" not in name}
+    others = {name: text for name, text in facts.items() if not name.startswith(SUBSTITUTE)}
     return [
         ("Study", metadata.study),
         ("Config", f"{frames.study.config_file}, digest {metadata.config_digest[:SHORT]}"),

@@ -132,7 +132,7 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
         named = (((), seed, count) for seed, count in zip(seeds, scored, strict=True))
         cells.append(gather_cells(named)[()])
     records = [collected.record(node) for nodes in wordings for node in nodes]
-    counts = [record["report"]["asked"] for record in records]
+    counts = [record["report"]["prompting"] for record in records]
     task = runs[0].about["target"]
     return PromptedScore(
         cell=compute_mean(cells),

@@ -6,7 +6,7 @@ from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.sources.cards import DAILY
 
 
-def list_stand_ins(config: EmpatheticConfig) -> dict[str, str]:
+def list_substitutes(config: EmpatheticConfig) -> dict[str, str]:
     """Map input of the paper to its substitute in the study, which the report lists."""
     found: dict[str, str] = {}
     models = {model.name: model for model in config.models}

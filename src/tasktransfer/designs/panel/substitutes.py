@@ -10,7 +10,7 @@ from tasktransfer.designs.panel.names import REDDIT_SET
 LEAKS_KEPT = "LEAKS ARE NOT DROPPED"
 
 
-def list_stand_ins(config: PanelConfig) -> dict[str, str]:
+def list_substitutes(config: PanelConfig) -> dict[str, str]:
     """Return substitutes for inputs of the paper, by the input's name in the paper.
 
     Inputs that are left out have the value ``none``.

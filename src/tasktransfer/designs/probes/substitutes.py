@@ -20,7 +20,7 @@ _FILES = {
 dialogues."""
 
 
-def list_stand_ins(config: ProbesConfig) -> dict[str, str]:
+def list_substitutes(config: ProbesConfig) -> dict[str, str]:
     """Return a mapping from input of the paper to its substitute in this study.
 
     Synthetic dialogues have no entry, because they are marked as synthetic.
@@ -30,10 +30,10 @@ def list_stand_ins(config: ProbesConfig) -> dict[str, str]:
         for corpus in config.corpora
         if config.data.generated or _is_synthetic(config, corpus)
     )
-    return list_recorded_stand_ins(config, (), frozenset(made))
+    return list_recorded_substitutes(config, (), frozenset(made))
 
 
-def list_recorded_stand_ins(
+def list_recorded_substitutes(
     config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
 ) -> dict[str, str]:
     """Return a mapping from input of the paper to its substitute, by the study's records.
@@ -45,10 +45,10 @@ def list_recorded_stand_ins(
         recorded: substitutes in the study's records.
         synthetic: corpora that are synthetic according to the records.
     """
-    names = {name for stand_ins in recorded for name in stand_ins}
+    names = {name for replaced in recorded for name in replaced}
     real = [corpus for corpus in config.corpora if corpus not in synthetic]
     named = {
-        _format_training_set(corpus): "the other sets' dialogues, split anew"
+        _format_training_set(corpus): "its other sets, split at random into train, dev and test"
         for corpus in real
         if _format_training_set(corpus) in names or _has_no_training_set(config, corpus)
     }
