@@ -155,7 +155,7 @@ def test_words_that_labels_replace_are_reported() -> None:
               for what in ("emo", "topic")}  # fmt: skip
     made = table("table2", view({"summary": summary(scores)}))
     assert isinstance(made, PrintedTable)
-    assert "the model's maximum length: TopicPrepend-5 up to 6 words" in made.text
+    assert "displaces the last words of the context (TopicPrepend-5 up to 6 words;" in made.text
 
 
 @pytest.mark.parametrize("q", [0.01, math.nan])
@@ -166,7 +166,7 @@ def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
         "With one run of each method, Base differs most from Pretrained in log PPL (−1.10"
     )
     assert "methods with emotion or topic supervision and Base are" in labels
-    assert last.startswith("One run of each method was trained, so no difference is tested")
+    assert last.startswith("No difference is tested, because the intervals cover")
     assert "significantly" not in " ".join([training, labels, last])
 
 

@@ -175,5 +175,5 @@ def test_the_answer_names_the_control_and_both_correlations() -> None:
     assert "0.79" not in text, "a correlation over all models mixes two questions"
     alone = say(SHARES, claim((0.8, nan, nan), (nan, nan, nan)), seeds=1)
     assert "differences are not tested" in alone
-    assert "without an interval" in alone
+    assert "for which no interval can be computed" in alone
     assert "q =" not in alone
