@@ -263,7 +263,7 @@ def states(state: str) -> pd.DataFrame:
 def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
     text = "".join(list_unlearned_warnings(QUESTION, states(state)))
     assert ("warning: The baseline does not beat a simple reference" in text) is warns
-    assert ("difference −10.0 [−15.0, −5.0]" in text) is warns
+    assert ("difference: −10.0 [−15.0, −5.0]" in text) is warns
 
 
 def test_targets_that_no_baseline_has_learned_are_found_by_model() -> None:

@@ -108,9 +108,10 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
     if len(unlearned):
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
+            which = "this target" if len(unlearned) == 1 else "these targets"
             remedy = (
-                "For these targets, the study cannot show which sources help. Train for more "
-                "updates first (training.updates)."
+                f"For {which}, the study cannot show which sources help. Train for more updates "
+                "first (training.updates)."
             )
         yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
