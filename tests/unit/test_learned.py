@@ -47,7 +47,7 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
     (sentence,) = describe_unlearned(compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
     assert sentence.startswith("1 of 2 baselines does not beat a simple reference")
-    assert "D/topics (30.0; TF-IDF, logistic regression 31.0)" in sentence
+    assert "D/topics (baseline: 30.0; TF-IDF, logistic regression: 31.0)" in sentence
     assert "training.updates" in sentence
     assert "acts" not in sentence
     assert "cannot show which sources help" in sentence
@@ -88,4 +88,4 @@ def test_models_are_named_if_there_are_several() -> None:
     several = pd.concat([runs(topics=(1.0,)), runs(topics=(50.0,)).assign(model="gpt")])
     (sentence,) = describe_unlearned(compare_scores(several, REFERENCE))
     assert "1 of 2 baselines" in sentence
-    assert "D/topics with bert (1.0;" in sentence
+    assert "D/topics with bert (baseline: 1.0;" in sentence
