@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -38,6 +38,7 @@ from tasktransfer.present.declared import TABLE_ENDINGS
 from tasktransfer.present.kit.style import format_heading
 from tasktransfer.present.tables import AbsentOutput
 from tasktransfer.results.frames import Frames
+from tasktransfer.tasks.card import TaskKind
 
 
 @pytest.fixture(scope="module")
@@ -309,3 +310,7 @@ def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compare
     results = gather(tmp_path, runs, lambda _: 50.0, stage_of=of)
     assert set(results["transfer_runs"]["weights"]) == {weights}
     assert ("published_average_score" in some(compute_table2(results)).columns) is compared
+
+
+def test_table1_names_every_kind_of_task() -> None:
+    assert first._KINDS.keys() == set(get_args(TaskKind))

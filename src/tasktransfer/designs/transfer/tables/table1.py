@@ -53,6 +53,9 @@ _KINDS = {
     "multi_output": "multi-output classification",
     "multiple_choice": "multiple choice",
     "span": "span extraction",
+    "reply": "reply",
+    "open_labels": "open labels",
+    "rating": "rating",
 }
 _HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train", "Dev", "Test")
 
