@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tasktransfer import metrics
@@ -18,7 +19,7 @@ from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
-from tasktransfer.evaluation.reference import MODEL_FREE_REFERENCES
+from tasktransfer.evaluation.reference import MODEL_FREE_REFERENCES, fit_logistic_regression
 from tasktransfer.results.frame_files import read_brought_frame
 
 (FRAME,) = (frame for frame in FRAMES if frame.name == "reference")
@@ -106,3 +107,9 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
     (tmp_path / "reference.parquet").write_bytes(b"nothing")
     with pytest.raises(RecordError, match=r"reference\.parquet.*delete the file"):
         read_brought_frame(tmp_path / "reference.parquet", FRAME)
+
+
+def test_rare_labels_are_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    features = np.eye(8)
+    model = fit_logistic_regression(features, list("aabbcdef"), 1.0, 0)
+    assert sorted(model.classes_) == list("abcdef") and not recwarn.list

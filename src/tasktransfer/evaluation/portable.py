@@ -25,8 +25,8 @@ from tasktransfer.evaluation.embedded import (
 )
 from tasktransfer.evaluation.reference import (
     Embed,
-    build_regression,
     build_vectorizer,
+    fit_logistic_regression,
     split_input_parts,
 )
 from tasktransfer.files import json_text
@@ -60,7 +60,7 @@ def fit_regression(
             f"{task.name}: All training instances have the label {answers[0]!r}. Provide "
             "instances with several labels."
         )
-    model = build_regression(strength, seed).fit(features, answers)
+    model = fit_logistic_regression(features, answers, strength, seed)
     weight, bias = np.asarray(model.coef_), np.asarray(model.intercept_)
     if len(weight) == 1:  # scikit-learn has one column for two labels.
         weight, bias = np.vstack([0 * weight, weight]), np.append(0.0, bias)

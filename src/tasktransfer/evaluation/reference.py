@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -180,15 +181,19 @@ def estimate_probabilities(
     """
     if len(set(right)) < 2:
         return np.full(others.shape[0], float(right[0]))
-    model = build_regression(strength, seed).fit(features, right)
+    model = fit_logistic_regression(features, right, strength, seed)
     return model.predict_proba(others)[:, 1]
 
 
-def build_regression(strength: float, seed: int) -> Any:
-    """Return an unfitted logistic regression, with ``strength`` as scikit-learn's ``C``."""
+def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
+    """Return a fitted logistic regression, with ``strength`` as scikit-learn's ``C``."""
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
+    model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
+    with warnings.catch_warnings():
+        # Labels with one or two instances each are rare labels, not numbers.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        return model.fit(features, labels)
 
 
 # --- by kind of task ------------------------------------------------------------------------------
@@ -259,7 +264,7 @@ def _predict_classes(
 ) -> list[str]:
     if len(set(labels)) < 2:
         return [labels[0]] * others.shape[0]
-    model = build_regression(strength, seed).fit(features, labels)
+    model = fit_logistic_regression(features, labels, strength, seed)
     return [str(label) for label in model.predict(others)]
 
 
