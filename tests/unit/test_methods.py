@@ -136,6 +136,23 @@ def test_a_constant_is_never_praised() -> None:
     assert "Label more dialogues" in sentence
 
 
+def test_a_constant_that_is_best_is_not_compared_with_itself() -> None:
+    table = build_table(
+        make_method(MOST_FREQUENT, make_cell(0.5)), make_method(TFIDF, make_cell(0.4))
+    )
+    (sentence,) = describe_methods(table)
+    assert "no method has a higher score than the most frequent answer (" in sentence
+    assert "The best is" not in sentence
+
+
+def test_a_test_split_with_a_single_answer_recommends_no_method() -> None:
+    table = build_table(
+        make_method(MOST_FREQUENT, make_cell(1.0)), make_method(TFIDF, make_cell(1.0))
+    )
+    (sentence,) = describe_methods(table)
+    assert "is correct for all test instances, so this test split cannot distinguish" in sentence
+
+
 def test_the_best_method_is_compared_with_the_next() -> None:
     table = build_table(
         make_method(TFIDF, make_cell(0.9), seconds=1.0), make_method(FROZEN, make_cell(0.6), "bert")

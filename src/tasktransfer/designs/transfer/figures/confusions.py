@@ -58,7 +58,7 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
         method, model = map(str, key)
         name = "fine-tuned" if method == BASELINE else REFERENCES[method]
         set_panel_title(
-            panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", width, 8.5)
+            panel, fold_name(name if model == NO_MODEL else f"{name}, {model}", side + 0.3, 8.5)
         )
         _draw_panel(panel, of_panel, labels, columns, numbers)
     axes[0].set_ylabel("gold label", fontsize=9)

@@ -16,6 +16,9 @@ from tasktransfer.present.sentences import MOST_Q, format_with_interval
 LEAST_RATIO = 1.5
 """Smallest ratio of training times that a sentence mentions."""
 
+PERFECT = 100 - 1e-9
+"""Score of a method whose predictions are all correct."""
+
 Row = Mapping[Any, Any]
 
 
@@ -39,6 +42,16 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
             f"no method is recommended, because {_format_method(best, has_models)} has the highest "
             f"score ({_format_score(best)}) and could not be tested. Train two or more seeds "
             "(seeds: 3), and evaluate all methods on the same test instances."
+        )
+    if chosen["method"] == MOST_FREQUENT and chosen["score"] >= PERFECT:
+        return (
+            "the most frequent answer is correct for all test instances, so this test split cannot "
+            "distinguish methods. Use a test split that also has other answers."
+        )
+    if chosen is best and chosen["method"] == MOST_FREQUENT:
+        return (
+            "no method has a higher score than the most frequent answer "
+            f"({_format_score(chosen)}). Label more dialogues, or train for longer."
         )
     if chosen["method"] == MOST_FREQUENT:
         return (
