@@ -62,4 +62,4 @@ def test_dialogues_in_two_splits(
         f"{what} with the same text (of {one:,} and {other:,}), as in the published release"
         for what, (one, other) in counts.items()
     }
-    assert {*release.told} == told
+    assert {*release.notes} == told

@@ -211,7 +211,7 @@ def test_all_kinds_of_task(tmp_path: Path) -> None:
     assert found["next-train"][0].context == "I was in Rome"
     assert dataset.tasks["choice"].labels == ("0", "1", "2")
     assert dataset.tasks["emotion"].labels == ("0", "1")
-    assert "emotion: 18 items without an answer are skipped (missing: skip)" in dataset.told
+    assert "emotion: 18 items without an answer are skipped (missing: skip)" in dataset.notes
 
 
 # --- draws ----------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def test_splits_that_are_missing_are_drawn_by_dialogue(tmp_path: Path) -> None:
     by_split = {s: {row.dialogue_id for row in found[f"urgency-{s}"]} for s in SPLITS}
     assert [len(by_split[split]) for split in SPLITS] == [35, 5, 10]
     assert len(set().union(*by_split.values())) == 50
-    assert dataset.told == (
+    assert dataset.notes == (
         "no dev split: 5 of the 50 training dialogues are dev, sampled with seed 0",
         "no test split: 10 of the 50 training dialogues are test, sampled with seed 0",
     )

@@ -69,7 +69,7 @@ def test_a_draw_without_duplicates_is_what_it_was(tmp_path: Path) -> None:
     found = drawn(dataset)
     assert (names(found, "test"), names(found, "dev")) == (TEST, DEV)
     assert dataset.reader.revision(Path(), None) == REVISION
-    assert not any("same" in note for note in dataset.told)
+    assert not any("same" in note for note in dataset.notes)
 
 
 def copies(rows: Sequence[Row], *numbers: int) -> list[Row]:
@@ -99,7 +99,7 @@ def test_no_text_is_in_two_drawn_splits(numbers: tuple[int, ...], tmp_path: Path
     assert abs(sizes["test"] - 0.2 * len(rows)) < 3 and abs(sizes["dev"] - 0.1 * len(rows)) < 3
     groups = len(numbers) + len(set(numbers))
     assert any(
-        f"{groups} of the {len(rows)} training dialogues have the same" in x for x in dataset.told
+        f"{groups} of the {len(rows)} training dialogues have the same" in x for x in dataset.notes
     )
     assert dataset.reader.revision(Path(), None) != REVISION
 
@@ -137,7 +137,7 @@ def test_a_label_with_one_example_stays_in_train(tmp_path: Path) -> None:
         found = drawn(dataset)
         assert name in names(found, "train")
         assert [len(found[split]) for split in SPLITS] == [42, 6, 12]
-        (note,) = (note for note in dataset.told if "rare' (" in note)
+        (note,) = (note for note in dataset.notes if "rare' (" in note)
         assert "1 label is in a single training dialogue, which stays in train" in note
         line = 1 + int(name[1:])
         assert f"'rare' (the first at own.jsonl:{line})" in note
@@ -154,7 +154,7 @@ def test_labels_that_all_have_one_example_are_drawn_and_named(tmp_path: Path) ->
     rows = dialogues(20, [f"label {n}" for n in range(20)])
     dataset = made(tmp_path, rows)
     assert len(drawn(dataset)["test"]) == 4
-    assert any("4 labels are in test but not in train" in note for note in dataset.told)
+    assert any("4 labels are in test but not in train" in note for note in dataset.notes)
 
 
 def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
@@ -175,14 +175,14 @@ def test_a_listed_label_that_only_test_has_is_named(tmp_path: Path) -> None:
         ),
         None,
     )
-    notes = [note for note in dataset.told if "not in train" in note]
+    notes = [note for note in dataset.notes if "not in train" in note]
     assert notes == ["mood: 1 label is in test but not in train: 'z' (the first at test.jsonl:3)"]
 
 
 def test_few_samples_without_a_label_are_reported(tmp_path: Path) -> None:
     rows = [{**row, "mood": "rare"} if n < 2 else row for n, row in enumerate(dialogues(60))]
     dataset = made(tmp_path, rows, few_sample={"instances": 3})
-    assert any("in no training dialogue of few_sample" in note for note in dataset.told)
+    assert any("in no training dialogue of few_sample" in note for note in dataset.notes)
 
 
 def test_groups_are_drawn_until_a_split_is_full() -> None:
@@ -214,7 +214,7 @@ def test_texts_with_different_answers_are_reported_with_lines(tmp_path: Path) ->
     dataset = made(tmp_path, rows)
     assert any(
         "mood: training dialogues with the same text have different answers (1 text," in note
-        for note in dataset.told
+        for note in dataset.notes
     )
     checked = check_files([tmp_path / "own.jsonl"], "Own")
     (note,) = (note for note in checked.notes if ":31: The dialogue has the same text" in note)
@@ -272,7 +272,7 @@ def test_spellings_of_one_label_are_merged_and_told(kind: str, tmp_path: Path) -
     assert dataset.tasks["mood"].labels == tuple(sorted([alike[0], "else"]))
     found = drawn(dataset)
     assert {label for split in SPLITS for _, _, label in found[split]} == {alike[0], "else"}
-    assert any("spelling differs" in note for note in dataset.told)
+    assert any("spelling differs" in note for note in dataset.notes)
     checked = check_files([tmp_path / "own.jsonl"], "Own")
     assert "mood:  # 2 labels: " in checked.text and not checked.problems
     assert sum("spelling differs" in note for note in checked.notes) == 1
@@ -290,7 +290,7 @@ def test_numbers_and_texts_of_numbers_are_one_label(tmp_path: Path) -> None:
 def test_other_labels_stay_apart(labels: list[str], tmp_path: Path) -> None:
     dataset = made(tmp_path, dialogues(40, labels))
     assert set(dataset.tasks["mood"].labels) == set(labels)
-    assert not any("spelling" in note for note in dataset.told)
+    assert not any("spelling" in note for note in dataset.notes)
 
 
 def test_a_single_spelling_stays(tmp_path: Path) -> None:

@@ -139,8 +139,8 @@ def validate_study(args: argparse.Namespace) -> None:
         "notes": notes,
         "endpoints": endpoints,
     }
-    told = [f"{args.config}: ok, study {name}", *notes, *format_endpoints(endpoints)]
-    lines = map(escape_line, told)
+    texts = [f"{args.config}: ok, study {name}", *notes, *format_endpoints(endpoints)]
+    lines = map(escape_line, texts)
     print_result(result, lambda _: "".join(f"{line}\n" for line in lines), as_json=args.json)
 
 

@@ -126,7 +126,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
         tasks=counts,
         dialogues=dict(release.dialogues),
         sha256={name: compute_sha256(folder / name) for name in files},
-        told=list(release.told),
+        told=list(release.notes),
     )
     text = json.dumps(asdict(manifest), indent=2) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")

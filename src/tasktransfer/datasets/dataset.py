@@ -53,7 +53,7 @@ class Release:
             are counted.
         synthetic: whether the dialogues are generated, according to the release itself.
         source_kind: folder or zip.
-        told: notes for the user, one per line, such as dialogues in two splits. Complete after all
+        notes: notes for the user, one per line, such as dialogues in two splits. Complete after all
             instances are read.
         query: task → fields of its queries, which are identical for all its instances. The
             instances are then written while they are read. None if all instances of a split are
@@ -70,7 +70,7 @@ class Release:
     turns: Iterable[TurnLength] = ()
     synthetic: bool = False
     source_kind: str = "folder"
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
     query: Mapping[str, Sequence[str]] | None = None
     places: Callable[[str, str], Iterable[str]] | None = None
 
@@ -193,7 +193,7 @@ class Dataset:
         tiny: generator of a small synthetic release. None if there is none.
         has_own_files: whether its reader knows the paths of its files (``declared``), independent
             of the config's ``data.release`` and of generated data.
-        told: notes for the user before anything is run, one per line.
+        notes: notes for the user before anything is run, one per line.
         declaration: declaration that it was built from. None for a dataset of the package.
     """
 
@@ -205,7 +205,7 @@ class Dataset:
     few_sample_share: float = 1.0
     tiny: TinyPart | None = None
     has_own_files: bool = False
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     declaration: Declaration | None = None
 
     @cached_property

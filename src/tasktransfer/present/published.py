@@ -110,15 +110,15 @@ def list_published_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) ->
     """
     shown = [str(name) for name in frame if str(name).startswith(PUBLISHED)]
     reasons = [str(name) for name in frame if str(name).startswith(DIFFERS)]
-    told = []
+    notes = []
     if shown and frame[shown].notna().any(axis=None):
         other = describe_setting_differences(metadata)
-        told.append(
+        notes.append(
             f"Published: {paper}."
             + (f" No differences are shown, because our setting has {other}." if other else "")
         )
     why = list(dict.fromkeys(text for name in reasons for text in frame[name] if text))
     if why:
         more = f"; and {len(why) - 3} more" if len(why) > 3 else ""
-        told.append(f"{OTHERWISE} Published value not comparable: {'; '.join(why[:3])}{more}.")
-    return told
+        notes.append(f"{OTHERWISE} Published value not comparable: {'; '.join(why[:3])}{more}.")
+    return notes

@@ -253,5 +253,11 @@ def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, .
 
 
 def _unpack_difference(one: Judgement, reference: str) -> tuple[float, ...]:
-    told = one.to.get(reference, NOTHING)
-    return told.value, told.low, told.high, told.p, one.q.get(reference, np.nan)
+    difference = one.to.get(reference, NOTHING)
+    return (
+        difference.value,
+        difference.low,
+        difference.high,
+        difference.p,
+        one.q.get(reference, np.nan),
+    )

@@ -307,18 +307,22 @@ def _list_next_steps(question: Question, rankings: Sequence[Ranking]) -> Iterato
     )
 
 
-def as_text(told: Recommendation, label: Callable[[str], str] = str) -> str:
+def as_text(recommendation: Recommendation, label: Callable[[str], str] = str) -> str:
     """Format the recommendation as text.
 
     Args:
         label: function from an algorithm to its label.
     """
-    lines = [f"target {told.target}", f"evidence: {told.evidence}", *told.notes]
-    if any(ranking.targets for ranking in told.rankings):
+    lines = [
+        f"target {recommendation.target}",
+        f"evidence: {recommendation.evidence}",
+        *recommendation.notes,
+    ]
+    if any(ranking.targets for ranking in recommendation.rankings):
         lines.append("transfers to the target itself are left out: none of their scores is read")
-    for ranking in told.rankings:
+    for ranking in recommendation.rankings:
         lines += ["", *_format_ranking(ranking, label(ranking.algorithm))]
-    return "\n".join([*lines, "", *(f"next: {line}" for line in told.next_steps), ""])
+    return "\n".join([*lines, "", *(f"next: {line}" for line in recommendation.next_steps), ""])
 
 
 def _format_ranking(ranking: Ranking, label: str) -> list[str]:

@@ -121,14 +121,14 @@ def compute_values(
     names = zip(counted["dataset"], counted["task"], strict=True)
     sizes = dict(zip(names, counted["train"].tolist(), strict=True))
     rows: list[tuple[Any, ...]] = []
-    told: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for group, selector in product(group_transfers(tables), selectors):
         dataset, model, algorithm = group.key
         read = algorithm if "transfers" in selector.reads else ""
         key = (dataset, model, read, selector.name)
-        if key in told:  # from another algorithm with the same pairs
+        if key in seen:  # from another algorithm with the same pairs
             continue
-        told.add(key)
+        seen.add(key)
         for source, target, seed in _list_pairs(group):
             kinds = [get_task(dataset, task).kind for task in (source, target)]
             found: Found = (np.nan, (np.nan, np.nan), NOT_THERE)

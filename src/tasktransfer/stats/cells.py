@@ -255,7 +255,7 @@ def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
 
 
 def build_cell_table(
-    told: Mapping[Key, Cell],
+    cells: Mapping[Key, Cell],
     by: Sequence[str],
     against: Mapping[str, Mapping[str, str]],
     family: Callable[[Key, str], object] = lambda *_: None,
@@ -264,7 +264,7 @@ def build_cell_table(
     """Build a table with a row per cell, and a row per difference from an available reference.
 
     Args:
-        told: names -> cell.
+        cells: names -> cell.
         by: columns of the names.
         against: reference -> names in which it differs from the cell. No cell is compared with
             itself.
@@ -272,19 +272,19 @@ def build_cell_table(
             None for no q. The reference is empty for the score itself. A comparison of one
             training has no q, because the variation between trainings is unknown. A comparison
             without training has a q.
-        references: names -> cell that others are compared with; None for ``told``.
+        references: names -> cell that others are compared with; None for ``cells``.
 
     Returns:
         A table with the columns ``by`` and ``COLUMNS``: first all scores, then the differences.
     """
-    references = told if references is None else references
+    references = cells if references is None else references
     rows = [
-        (*key, "", *_summarise_cell(cell)) for key, cell in show_progress(told.items(), "means")
+        (*key, "", *_summarise_cell(cell)) for key, cell in show_progress(cells.items(), "means")
     ]
-    testable = [is_testable(cell.trainings.seeds, cell) for cell in told.values()]
+    testable = [is_testable(cell.trainings.seeds, cell) for cell in cells.values()]
     pairs = [
         (key, name, cell, references[other], cell.subtract(references[other]))
-        for key, cell in told.items()
+        for key, cell in cells.items()
         for name, change in against.items()
         if (other := tuple(map(change.get, by, key))) in references and other != key
     ]

@@ -379,7 +379,7 @@ class _FileCheck:
         except DataError as error:
             self.problems.append(str(error))
         else:
-            self.notes += [note for note in survey.told if note not in self.notes]
+            self.notes += [note for note in survey.notes if note not in self.notes]
 
 
 def _as_list(value: object) -> list[object]:

@@ -70,4 +70,4 @@ def survey_declaration(edited: Edited) -> tuple[list[str], DialogueLengths]:
     for split in source.splits:
         for dialogue in source.read_dialogues(split):
             lengths.add(round(estimate_tokens(dialogue.context)), dialogue.location.place)
-    return survey.told, lengths
+    return survey.notes, lengths

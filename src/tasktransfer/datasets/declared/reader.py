@@ -73,7 +73,7 @@ def build_dataset(name: str, declaration: Declaration, memory: Path | None) -> D
         sizes_from="the declared files",
         few_sample_share=_compute_few_sample_fraction(survey),
         has_own_files=True,
-        told=tuple(survey.told),
+        notes=tuple(survey.notes),
         declaration=declaration,
     )
 
@@ -124,7 +124,7 @@ class _DeclaredReader:
             dialogues=survey.few_dialogues if few_sample else survey.dialogues,
             instances=lambda task, split: self._read_instances(task, split, few_sample),
             turns=self._read_turn_lengths(few_sample),
-            told=tuple(survey.told),
+            notes=tuple(survey.notes),
             query={
                 task: _list_query_fields(section)
                 for task, section in self.declaration.tasks.items()

@@ -59,7 +59,7 @@ class Survey:
         few: task → split → few-sample limit (``draws``).
         spellings: task → spelling of a label → label that replaces it (``spellings``).
         cells: tasks whose labels are lists in the texts of cells.
-        told: notes for the user, one per line.
+        notes: notes for the user, one per line.
     """
 
     digest: str
@@ -75,7 +75,7 @@ class Survey:
     few: dict[str, dict[str, int]] = field(default_factory=dict)
     spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     cells: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def get_survey(
@@ -215,7 +215,7 @@ class _Surveyor:
             few=limits_by_task,
             spellings={t: c.labels.spellings for t, c in self.tasks.items() if c.labels.spellings},
             cells=[task for task, counts in self.tasks.items() if counts.reader.are_cells],
-            told=self._list_notes(by_split, needed, assignment, limits_by_task),
+            notes=self._list_notes(by_split, needed, assignment, limits_by_task),
         )
 
     # --- one dialogue ---

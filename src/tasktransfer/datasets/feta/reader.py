@@ -96,7 +96,7 @@ class _FetaFormat:
             turns=_measure_turns(parsed, few_sample),
             synthetic=parsed.synthetic,
             source_kind=parsed.source.kind,
-            told=notes,
+            notes=notes,
         )
 
 

@@ -54,14 +54,14 @@ class _ReleaseReader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.generated = (folder / FOLDER / SYNTHETIC).is_file()
-        self.told: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = ()
 
     @cached_property
     def dialogues(self) -> Mapping[str, list[MultiwozDialogue]]:
         """Dialogues by split."""
         files = find_files(self.folder)
         by_file = {split: list(read_dialogues(file)) for split, file in files.items()}
-        self.told = check_disjoint_splits(
+        self.notes = check_disjoint_splits(
             (
                 SplitDialogue(dialogue.name, split, " ".join(dialogue.turns), str(files[split]))
                 for split, dialogues in by_file.items()
@@ -113,7 +113,7 @@ def _open_release(folder: Path, few_sample: bool) -> Release:
         turns=list(reader.iterate_turn_lengths()),
         synthetic=reader.generated,
         source_kind="folder",
-        told=reader.told,
+        notes=reader.notes,
     )
 
 

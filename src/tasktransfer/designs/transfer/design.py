@@ -30,7 +30,7 @@ CHECK_NOTE = (
 def _list_notes(config: TransferConfig) -> tuple[str, ...]:
     """Return notes on the datasets, the challenge's rules, and rules that cannot be checked."""
     names = config.dataset_names
-    notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].told)
+    notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].notes)
     if config.racing is not None:
         notes = (*notes, _describe_race(config, config.racing))
     if config.check_baselines:

@@ -142,13 +142,13 @@ def _make_sections(
     for name, title in SECTIONS.items():
         declared = [figure for figure in shown.figures if figure.section == name]
         pictures = list(_load_pictures(shown, declared, figures, folder))
-        told, sentences = [*more.get(name, []), *blocks.get(name, [])], []
+        texts, sentences = [*more.get(name, []), *blocks.get(name, [])], []
         if name == "answer" and pictures:  # the picture shows what the other sentences say
-            told, sentences = told[:1], [block.text for block in told[1:]]
+            texts, sentences = texts[:1], [block.text for block in texts[1:]]
         section = PageSection(
             name,
             title,
-            told,
+            texts,
             [to_html(t) for t in tables if t.section == name and not isinstance(t, AbsentOutput)],
             pictures,
             [
@@ -173,10 +173,10 @@ def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequenc
         missing, problems, columns, sum(c.head.kind != "long" for c in columns)
     )
     nodes = frames.metadata.facts.get(MISSING, "")
-    told = [Block(text=f"No record exists for {nodes}.")] if nodes else []
+    lost = [Block(text=f"No record exists for {nodes}.")] if nodes else []
     return {
         "answer": [Block(text=sentence) for sentence in shown.answer(frames)],
-        "missing": [*told, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],
+        "missing": [*lost, *(Block(table=t) for t in listed)] or [Block(text=NOTHING_MISSING)],
         "cost": [Block(table=build_cost_table(frames["resources"]))]
         if len(frames["resources"])
         else [],

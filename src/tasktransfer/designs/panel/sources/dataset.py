@@ -175,7 +175,7 @@ class _DatasetReader:
             dialogues={},
             instances=lambda task, split: instances(task)[split],
             synthetic=SYNTHETIC in files,
-            told=notes,
+            notes=notes,
         )
 
     def _read_instances(

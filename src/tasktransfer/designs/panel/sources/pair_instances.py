@@ -18,14 +18,14 @@ def make_instance(
     context: Sequence[str],
     response: str,
     target: str,
-    **told: str,
+    **facts: str,
 ) -> Instance:
     """Return a pair of context and response.
 
-    ``told`` holds facts that no template names, so no model reads them.
+    ``facts`` holds facts that no template names, so no model reads them.
     """
     text, turns = join_utterances(context)
-    query = {"response": response, **{key: value for key, value in told.items() if value}}
+    query = {"response": response, **{key: value for key, value in facts.items() if value}}
     return Instance(name, group, task, text, len(text), query, (), (target,), (), turns)
 
 

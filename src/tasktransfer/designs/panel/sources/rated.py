@@ -310,8 +310,8 @@ def _parse_ratings(values: Sequence[object], location: Location) -> tuple[float,
             with suppress(ValueError, OverflowError):
                 number = float(value)
         if not math.isfinite(number):
-            told = f"rating {value!r:.60} is not a number"
-            raise location.error(told, "give one, or remove the row")
+            problem = f"rating {value!r:.60} is not a number"
+            raise location.error(problem, "give one, or remove the row")
         numbers.append(number)
     return tuple(numbers)
 
