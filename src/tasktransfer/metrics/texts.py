@@ -197,6 +197,12 @@ def _compute_overlap_f1(overlap: _Overlap) -> float:
     return 2 * common / (predicted + right) if predicted + right else 0.0
 
 
+def clear_caches() -> None:
+    """Forget the normalised texts and compared pairs, which take about 50 MiB if there are many."""
+    _normalise_for_metric.cache_clear()
+    _count_overlap.cache_clear()
+
+
 def quotes_dialogues(task: Task) -> bool:
     """Return whether answers quote the dialogue, so that shared files contain them in codes."""
     return task.kind == "span"

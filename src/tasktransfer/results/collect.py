@@ -28,13 +28,14 @@ from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
+from tasktransfer.metrics.texts import clear_caches
+from tasktransfer.results.compact import SharedParts, compact_record
 from tasktransfer.results.finished import inspect_node, save_check_cache
 from tasktransfer.results.mixtures import Comparison, iterate_facts
 from tasktransfer.results.places import find_misplaced
 from tasktransfer.results.records import (
     NOUNS,
     PLURALS,
-    compact_record,
     correct_synthetic_flag,
     describe_unrecorded_selections,
 )
@@ -55,6 +56,8 @@ CHECKED = "checked.json"
 """File beside the tables that caches which rows were validated. It may be deleted."""
 
 NO_RECORD = "no record"
+CACHED = 500
+"""Number of records after which texts that were compared are forgotten, to limit the memory."""
 SHOWN = 12
 """Largest number of missing results that an error lists; the others are counted."""
 
@@ -220,10 +223,11 @@ def gather_records(study: Study, runs: Iterable[Run] | None = None) -> Collected
     """
     planned = study.plan.runs if runs is None else tuple(runs)
     reading = _Reading(study, PredictionChecks.read(Path(study.tables, CHECKED)))
-    for node in show_progress(
-        _select_nodes(study, None if runs is None else planned), "reading records"
-    ):
+    nodes = _select_nodes(study, None if runs is None else planned)
+    for number, node in enumerate(show_progress(nodes, "reading records"), 1):
         reading.read(node)
+        if number % CACHED == 0 or number == len(nodes):
+            clear_caches()
     reading.exclude_deviating_tests()
     reading.check_compatibility()
     if runs is None:
@@ -260,7 +264,7 @@ class _Reading:
         self.problems: list[tuple[str, str]] = []
         self.test_sets: dict[str, dict[str, str]] = {}
         self._comparison = Comparison()
-        self._texts: dict[str, str] = {}
+        self._parts = SharedParts()
         self._says = cache(has_generated_dialogues)
 
     def read(self, node: Node) -> None:
@@ -273,7 +277,7 @@ class _Reading:
                 self.problems.append((f"{node.path}/{RECORD}", str(error)))
             return
         record = correct_synthetic_flag(record, Path(self.study.config.results), self._says)
-        self.records[node.digest] = record = compact_record(record, self._texts)
+        self.records[node.digest] = record = compact_record(record, self._parts)
         wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
             self._exclude_node(node, f"{self.study.get_record_path(node)}: {wrong}")

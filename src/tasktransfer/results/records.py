@@ -8,11 +8,9 @@ torch nor pandas.
 from __future__ import annotations
 
 import json
-import pickle
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, cast
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import find_wrong_type
@@ -27,7 +25,6 @@ from tasktransfer.results.schema import (
     SCHEMA_VERSION,
     Provenance,
     Record,
-    Round,
     RowsFile,
     Sizes,
     TaskResult,
@@ -338,51 +335,3 @@ def correct_synthetic_flag(
 
 
 # --- memory --------------------------------------------------------------------------------------
-
-
-class PackedRounds(Sequence[Round]):
-    """Rounds of a training as compressed bytes, which are unpacked when they are read."""
-
-    __slots__ = ("_content", "_count")
-
-    def __init__(self, rounds: Sequence[Round]) -> None:
-        self._count = len(rounds)
-        self._content = zlib.compress(pickle.dumps([*rounds], pickle.HIGHEST_PROTOCOL), level=1)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[Round]:
-        return iter(self._unpack())
-
-    @overload
-    def __getitem__(self, index: int) -> Round: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Round]: ...
-    def __getitem__(self, index: int | slice) -> Round | list[Round]:
-        return self._unpack()[index]
-
-    def _unpack(self) -> list[Round]:
-        return cast("list[Round]", pickle.loads(zlib.decompress(self._content)))
-
-
-def compact_record(record: Record, texts: dict[str, str]) -> Record:
-    """Return an equal record with packed rounds, and with the texts that other records share.
-
-    Args:
-        record: the record.
-        texts: every text of earlier records → itself, to which those of this record are added.
-    """
-    sections: dict[str, Any] = dict(record)
-    if training := sections.get("training"):
-        sections["training"] = {**training, "rounds": PackedRounds(training["rounds"])}
-    shared: Record = _share_texts(sections, texts)
-    return shared
-
-
-def _share_texts(value: Any, texts: dict[str, str]) -> Any:
-    if isinstance(value, str):
-        return texts.setdefault(value, value)
-    if isinstance(value, dict):
-        return {texts.setdefault(k, k): _share_texts(v, texts) for k, v in value.items()}
-    return [_share_texts(item, texts) for item in value] if isinstance(value, list) else value

@@ -33,7 +33,7 @@ REMEDY = "Run `tasktransfer collect` and `tasktransfer statistics` again"
 """Remedy for a table that cannot be read, unless a caller gives its own."""
 
 _FOOTER_KEY = b"tasktransfer"
-_CHUNK = 20_000
+_CHUNK = 10_000
 """Number of rows that are Python objects at the same time, while a table is built."""
 
 
