@@ -56,9 +56,9 @@ from tasktransfer.stats.bootstrap import (
     Estimate,
     compute_confidences,
     compute_mean_confidence,
+    compute_q_values,
 )
 from tasktransfer.stats.chosen import compute_heldout, simulate_half_width
-from tasktransfer.stats.false_discovery import compute_q_values
 
 TASKS = 10
 SOURCES = 6

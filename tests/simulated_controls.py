@@ -14,8 +14,7 @@ import numpy as np
 from simulated_studies import Judge, Regime, draw_instances, trainings
 from tasktransfer.designs.transfer.statistics.controls import ControlEffect, judge_cell
 from tasktransfer.stats import bootstrap
-from tasktransfer.stats.bootstrap import Estimate
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import Estimate, compute_q_values
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from tasktransfer.stats.bootstrap import (
     compute_confidence,
     compute_confidences,
     compute_mean_confidence,
+    compute_q_values,
     estimate_delta,
 )
 from tasktransfer.stats.draws import Units, build_instance_units
-from tasktransfer.stats.false_discovery import compute_q_values
 
 T_1, T_4 = 12.706204736432095, 2.7764451051977934
 """97.5 % quantiles of t with 1 and 4 degrees of freedom."""

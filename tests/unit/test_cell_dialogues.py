@@ -21,7 +21,7 @@ from cell_studies import (
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import compute_cells
 from tasktransfer.results.study import Study
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import compute_q_values
 
 
 @pytest.fixture

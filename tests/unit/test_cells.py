@@ -37,7 +37,7 @@ from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.stats import bootstrap, draws
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import compute_q_values
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from scipy import stats
 
 from tasktransfer.metrics.labels import Sums, compute_proportion
 from tasktransfer.metrics.measures import MEASURES, PACKAGE_MEASURES, Measure
+from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import (
     COLUMNS,
     NO_SEED,
@@ -27,7 +28,6 @@ from tasktransfer.stats.cells import (
     score_tallies,
 )
 from tasktransfer.stats.draws import build_dialogue_units, sample_unit_weights
-from tasktransfer.stats.false_discovery import compute_q_values
 
 DIALOGUES = [f"d{place}" for place in range(40)]
 ACCURACY = MEASURES["accuracy"]

@@ -29,8 +29,8 @@ from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.revisions import Revisions
+from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import Scored, score_tallies
-from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.grouped_correlation import compute_grouped_correlation
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"

@@ -23,8 +23,8 @@ from tasktransfer.selection.measures import (
     compute_source_mean,
     subtract_target_mean,
 )
+from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.draws import Floats
-from tasktransfer.stats.false_discovery import compute_q_values
 
 RANDOM, SOURCE_MEAN = "random", "source_mean"
 REFERENCES = (RANDOM, SOURCE_MEAN)

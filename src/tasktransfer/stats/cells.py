@@ -33,6 +33,7 @@ from tasktransfer.stats.bootstrap import (
     Trainings,
     compute_confidences,
     compute_mean_confidence,
+    compute_q_values,
     estimate_delta,
 )
 from tasktransfer.stats.clustered import resample_spearman
@@ -43,7 +44,6 @@ from tasktransfer.stats.draws import (
     build_dialogue_units,
     compute_jackknife_scores,
 )
-from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tasks.card import Task
 
 Key = tuple[str, ...]

@@ -39,9 +39,8 @@ from tasktransfer.designs.challenge.score import (
 )
 from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files.progress import show_progress
-from tasktransfer.stats.bootstrap import LEVEL
+from tasktransfer.stats.bootstrap import LEVEL, compute_q_values
 from tasktransfer.stats.draws import Floats, Weights, resample_scores, sample_unit_weights
-from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.tasks.card import Task
 
 ALPHA = 1 - LEVEL

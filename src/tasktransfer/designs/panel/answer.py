@@ -20,7 +20,7 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.present.numbers import format_interval, format_number
 from tasktransfer.results.frames import Frames
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import compute_q_values
 
 LEVEL = 0.05
 ONCE = "; with one run per method, this does not cover the variation between training runs"

@@ -36,7 +36,7 @@ from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import compute_q_values
 
 PrintedRow = dict[str, Any]
 OF = "of Zhang et al., PoE"

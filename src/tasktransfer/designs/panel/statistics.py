@@ -35,6 +35,7 @@ from tasktransfer.metrics.measures import Values, compute_kendall, compute_pears
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import order_names
 from tasktransfer.results.store import build_frame, cast_columns
+from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
@@ -53,7 +54,6 @@ from tasktransfer.stats.clustered import (
     compute_williams_test,
 )
 from tasktransfer.stats.draws import Units, build_dialogue_units, sample_unit_weights
-from tasktransfer.stats.false_discovery import compute_q_values
 from tasktransfer.stats.shares import compute_wilson_interval
 
 Line = tuple[Any, ...]

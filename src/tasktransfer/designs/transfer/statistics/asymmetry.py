@@ -19,9 +19,8 @@ from tasktransfer.designs.transfer.statistics.single_source import (
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.bootstrap import Estimate, compute_confidences
+from tasktransfer.stats.bootstrap import Estimate, compute_confidences, compute_q_values
 from tasktransfer.stats.draws import Floats
-from tasktransfer.stats.false_discovery import compute_q_values
 
 _CELL = ["dataset", "model", "algorithm", "source", "target"]
 

@@ -39,9 +39,8 @@ from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.tallies import TallyReader
 from tasktransfer.stats import bootstrap, draws
-from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings
+from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings, compute_q_values
 from tasktransfer.stats.draws import Floats, Units
-from tasktransfer.stats.false_discovery import compute_q_values
 
 MARKED = 0.05
 """Largest q of a significant cell, which is the expected fraction of false discoveries among the

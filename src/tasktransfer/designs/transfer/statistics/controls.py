@@ -40,7 +40,7 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
 from tasktransfer.designs.transfer.statistics.cells import MARKED, compute_cells
 from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.store import build_frame
-from tasktransfer.stats.false_discovery import compute_q_values
+from tasktransfer.stats.bootstrap import compute_q_values
 
 EXPLAINS = 0.5
 """Fraction of a cell's gain that a control must significantly reach to explain it."""

@@ -48,9 +48,9 @@ from tasktransfer.stats.bootstrap import (
     Confidence,
     compute_confidences,
     compute_mean_confidence,
+    compute_q_values,
 )
 from tasktransfer.stats.cells import Cell, gather_cells, get_shared_units, is_testable
-from tasktransfer.stats.false_discovery import compute_q_values
 
 Target = tuple[str, str]
 """Dataset and task."""

@@ -27,9 +27,8 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.rows import select_task_rows
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.answers import is_collapsed
-from tasktransfer.stats.bootstrap import compute_confidences
+from tasktransfer.stats.bootstrap import compute_confidences, compute_q_values
 from tasktransfer.stats.cells import NO_SEED, Cell, Scored, gather_cells, score_answers
-from tasktransfer.stats.false_discovery import compute_q_values
 
 Target = tuple[str, str, str]
 """Dataset, model and target."""

@@ -44,8 +44,8 @@ from tasktransfer.designs.transfer.statistics.single_source import build_cube, g
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame
+from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.draws import Floats, create_generator
-from tasktransfer.stats.false_discovery import compute_q_values
 
 RESAMPLES = 2000
 MOST_VALUES = 2_000_000
