@@ -21,7 +21,7 @@ from report_reader import CUT, INSIDE, PAPER, open_page, requested, running_brow
 SECTIONS = [
     "Answer",
     "Matrix",
-    "Best source of each target",
+    "Targets: best source, state of the baseline",
     "Figures",
     "Tables",
     "Uncertainty",
@@ -36,7 +36,7 @@ def sections_of(study: Study) -> list[str]:
     design = study.config.design
     left_out = {"Uncertainty"} if design == "toy" else set[str]()
     if design != "transfer":
-        left_out |= {"Matrix", "Best source of each target"}
+        left_out |= {"Matrix", "Targets: best source, state of the baseline"}
     return [name for name in SECTIONS if name not in left_out]
 
 

@@ -23,6 +23,8 @@ from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
+from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
+from tasktransfer.designs.transfer.report.learned import list_unlearned
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
@@ -227,6 +229,20 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
     told = [signed(gains[mask]["delta"].mean()) for mask in (in_vain, ~in_vain)]
     assert f"average is {told[0]} points over the targets whose baseline has not" in WORDS
     assert f"has not learned, and {told[1]} over the other targets" in WORDS
+
+
+def test_the_guide_to_the_report_quotes_its_answer(
+    results: Frames, references: pd.DataFrame
+) -> None:
+    guide = (ROOT / "docs" / "explanation" / "reading-the-report.md").read_text("utf-8")
+    quotes = " ".join(line.removeprefix(">") for line in guide.splitlines())
+    words = " ".join(quotes.split())
+    sentences = [*describe_average_changes(results["summary"])]
+    assert len(sentences) == 2
+    for sentence in sentences:
+        assert sentence in words
+    listed = list_unlearned(references[references["is_best"]], {})
+    assert listed.partition(". ")[0] in words
 
 
 def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:

@@ -1,4 +1,4 @@
-"""Baselines that do not beat a simple reference are named before anything about transfer."""
+"""Baselines that have not learned are named before anything about transfer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
 
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
     (sentence,) = describe_unlearned(compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
-    assert sentence.startswith("1 of 2 baselines does not beat a simple reference")
+    assert sentence.startswith("1 of 2 baselines has not learned, compared with the best simple")
     assert "D/topics (baseline: 30.0; TF-IDF, logistic regression: 31.0)" in sentence
     assert "training.updates" in sentence
     assert "acts" not in sentence

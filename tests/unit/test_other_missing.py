@@ -83,8 +83,8 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
     rows = [wording | {"path": path} for path in ("x", "y")]
     missing = pd.DataFrame([*rows, {**wording, "seed": 1, "path": "z"}])
     first, second = format_warnings(missing, pd.DataFrame(), "3 of 9 evaluations")
-    assert first == "2 planned runs do not have a result: 2 waiting."
-    assert second == "No record exists for 3 of 9 evaluations."
+    assert first == "2 planned runs do not have a result: 2 waiting (prompted)."
+    assert second == "No record exists for 3 of 9 evaluations. A run can need several of these."
 
 
 @pytest.mark.parametrize(("seeds", "runs", "complete"), [(1, "3 of 6", False), (2, "6 of 6", True)])

@@ -107,7 +107,7 @@ def make_estimate_column(
         ends = _bound((row.get(low), row.get(high)), bounds)
         if is_missing(row[key]) or any(is_missing(end) for end in ends):
             return value
-        first, last = (numbers.format_number(end, form) for end in ends)
+        first, last = (numbers.format_signed(end, form) for end in ends)
         return f"{value} [{first}, {last}]"
 
     return Column(Head(label, "number"), show)

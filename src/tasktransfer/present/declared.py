@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SECTIONS = {
     "answer": "Answer",
     "matrix": "Matrix",
-    "targets": "Best source of each target",
+    "targets": "Targets: best source, state of the baseline",
     "figures": "Figures",
     "results": "Tables",
     "sure": "Uncertainty",
@@ -222,8 +222,8 @@ class Analysis:
     Args:
         question: the study's question.
         answer: frames → sentences that the frames support. They claim no effect that is not
-            significant. The page shows the first one with the figure of the section ``answer``,
-            and collapses the others.
+            significant. The page shows the first one with the blocks and the figure of the section
+            ``answer``, and collapses the others.
         frames: the design's frames, in addition to the common ones (``results.common_frames``).
         about: keys of ``Run.about`` that identify a run; columns of the common frames.
         metadata: collected records → metadata of every frame.

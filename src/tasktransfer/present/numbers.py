@@ -11,6 +11,8 @@ INCOMPLETE = "†"
 """Mark of a number that was computed from fewer runs than planned."""
 OTHERWISE = "‡"
 """Mark of a published number that is not comparable."""
+LEAST = 1e-6
+"""Distance from 0 below which a difference is a rounding error of its computation."""
 
 
 def is_missing(value: object) -> bool:
@@ -36,6 +38,22 @@ def format_number(value: Any, form: str) -> str:
     if not text.strip("+-0.,%"):
         text = text.replace("-", "+" if "+" in form else "")
     return text.replace("-", "−")
+
+
+def format_signed(value: Any, form: str) -> str:
+    """Format a difference or an end of its interval, such that its sign is visible.
+
+    A number that would be rounded to 0 gets more decimals, so −0.03 with ``+.1f`` is ``−0.03``,
+    because its sign decides whether an interval excludes 0. Numbers closer to 0 than ``LEAST``
+    count as 0. A format without ``+`` is that of ``format_number``.
+    """
+    text = format_number(value, form)
+    if "+" not in form or is_missing(value) or text.strip("+-0.,%−"):
+        return text
+    if form.endswith("%") or abs(value) < LEAST:
+        return text
+    decimals = -math.floor(math.log10(abs(value)))
+    return format_number(value, f"+.{decimals}f")
 
 
 def format_count(value: Any, *, signed: bool = False) -> str:
@@ -82,7 +100,7 @@ def format_interval(low: Any, high: Any, form: str) -> str:
     """Format both ends of an interval; a dash if either is missing."""
     if is_missing(low) or is_missing(high):
         return DASH
-    return f"{format_number(low, form)} to {format_number(high, form)}"
+    return f"{format_signed(low, form)} to {format_signed(high, form)}"
 
 
 def format_p_value(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.present.numbers import Range, bound_interval, format_number, is_missing
+from tasktransfer.present.numbers import Range, bound_interval, format_signed, is_missing
 
 MOST_Q = 0.05
 """Maximum q of a difference that is called significant."""
@@ -30,12 +30,12 @@ def format_with_interval(
 
     ``bounds`` is the range of the quantity, at which the interval is cut off.
     """
-    text = format_number(value, form)
+    text = format_signed(value, form)
     if bounds:
         low, high = bound_interval(low, high, bounds)
     if is_missing(low) or is_missing(high):
         return text
-    return f"{text} [{format_number(low, form)}, {format_number(high, form)}]"
+    return f"{text} [{format_signed(low, form)}, {format_signed(high, form)}]"
 
 
 def excludes_zero(low: Any, high: Any) -> bool:

@@ -130,9 +130,9 @@ def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
 
 
 def list_unlearned_warnings(study: Study) -> list[str]:
-    """Return warnings about baselines of a finished study that do not beat a simple reference.
+    """Return warnings about baselines of a finished study that have not learned.
 
-    Empty if all of them do, or if the study has no references.
+    Empty if all of them have, or if the study has no references.
     """
     from tasktransfer.core.references import LEARNED
     from tasktransfer.designs.transfer.report.learned import describe_unlearned

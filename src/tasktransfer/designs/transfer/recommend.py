@@ -254,7 +254,7 @@ def _list_algorithms(study: Study) -> list[str]:
 
 
 def list_unlearned_warnings(question: Question, references: pd.DataFrame) -> list[str]:
-    """Return a list with a warning if the target's baseline does not beat a simple reference.
+    """Return a list with a warning if the target's baseline has not learned.
 
     Args:
         references: the table ``references``.

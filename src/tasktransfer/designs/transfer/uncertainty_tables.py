@@ -93,8 +93,9 @@ TABLES = (
         "deltas. Above 0 is the fraction of deltas above 0. Rank is the mean rank among the "
         "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between a "
         "run and the baseline of its seed. Intervals are 95 % intervals over seeds, without "
-        "resampling of test dialogues, unless the column header says otherwise. A dash marks a "
-        "number that cannot be computed, for example from one seed.",
+        "resampling of test dialogues, unless the column header says otherwise. q is the p-value "
+        "of a mean Δ of 0, over seeds and dialogues, adjusted for all rows of the table. A dash "
+        "marks a number that cannot be computed, for example from one seed.",
         partial(uncertainty.select_frame, "summary"),
         (
             *_GROUP,
@@ -104,6 +105,7 @@ TABLES = (
             make_interval_column(
                 "joint_low", "joint_high", "interval, seeds and dialogues", "+.2f", DIFFERENCES
             ),
+            make_p_value_column("joint_q", "q"),
             make_interval_column("mean_low", "mean_high", "seeds alone", "+.2f", DIFFERENCES),
             make_number_column("iqm", "IQM of Δ", "+.2f"),
             make_interval_column("iqm_low", "iqm_high", "interval", "+.2f", DIFFERENCES),
@@ -285,7 +287,7 @@ TABLES = (
     ),
     _declare_table(
         "top1",
-        "The best source of each target",
+        "Gain of the best source without selection bias",
         "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
         "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
         "effect. Chosen on dev is the Δ of the source with the best dev scores; its 95 % interval "

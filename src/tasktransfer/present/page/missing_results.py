@@ -47,16 +47,27 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
     if len(missing):
         names = [str(name) for name in missing if name not in NOT_NAMES and name != "sources"]
         runs = missing.drop_duplicates([*names, "seed"])
-        counts = runs["state"].value_counts()
-        parts = [f"{counts[state]:,} {state}" for state in order_names(counts.index, [*STATES])]
+        parts = [
+            _describe_state(runs[runs["state"] == state], state)
+            for state in order_names(runs["state"], [*STATES])
+        ]
         what = "run does" if len(runs) == 1 else "runs do"
         lines.append(f"{len(runs):,} planned {what} not have a result: {', '.join(parts)}.")
     if nodes:
-        lines.append(f"No record exists for {nodes}.")
+        needs = " A run can need several of these." if len(missing) else ""
+        lines.append(f"No record exists for {nodes}.{needs}")
     if len(problems):
         records = "record was" if len(problems) == 1 else "records were"
         lines.append(f"{len(problems):,} damaged {records} left out.")
     return lines
+
+
+def _describe_state(runs: pd.DataFrame, state: str) -> str:
+    """Return the number of runs in a state with their methods: ``17 waiting (prompted)``."""
+    count = f"{len(runs):,} {state}"
+    methods = runs["method"].dropna().unique() if "method" in runs else []
+    named = [str(method).replace("_", " ") for method in methods]
+    return f"{count} ({', '.join(named)})" if named else count
 
 
 def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:

@@ -143,8 +143,11 @@ def _make_sections(
         declared = [figure for figure in shown.figures if figure.section == name]
         pictures = list(_load_pictures(shown, declared, figures, folder))
         texts, sentences = [*more.get(name, []), *blocks.get(name, [])], []
-        if name == "answer" and pictures:  # the picture shows what the other sentences say
-            texts, sentences = texts[:1], [block.text for block in texts[1:]]
+        if name == "answer":
+            first, others = blocks[name][:1], blocks[name][1:]
+            texts = [*first, *more.get(name, []), *others]
+            if pictures:  # the picture shows what the other sentences say
+                texts, sentences = [*first, *more.get(name, [])], [block.text for block in others]
         section = PageSection(
             name,
             title,

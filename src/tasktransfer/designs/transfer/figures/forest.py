@@ -64,6 +64,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
             panels[row["dataset"]].setdefault(line, []).append(estimate)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     notes = [FILLED if summary["joint_q"].notna().any() else UNTESTED]
+    notes += _explain_hollow_intervals(summary, controls)
     if summary["joint_low"].isna().any():
         notes.append(
             "A mark without a line has no interval. Some intervals are over seeds only, without "
@@ -73,6 +74,36 @@ def _plot_averages(frames: Frames) -> Figure | None:
         notes.append("Grey marks show effects over a control instead of the baseline.")
     title = "Mean change in score due to transfer, all pairs of tasks"
     return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
+
+
+def _explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
+    """Return a note if an interval excludes 0 and its effect is not significant, else none."""
+    families = (
+        ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
+        ("low", "high", "q", controls, "effects over a control"),
+    )
+    parts = [
+        f"for all {int(table[q].notna().sum())} {what}"
+        for low, high, q, table, what in families
+        if has_hollow_interval(table, low, high, q)
+    ]
+    return [_format_adjustment(parts)] if parts else []
+
+
+def has_hollow_interval(table: pd.DataFrame, low: str, high: str, q: str) -> bool:
+    """Return whether an interval excludes 0 although q is above 0.05."""
+    if table.empty:
+        return False
+    excludes = (table[low] > 0) | (table[high] < 0)
+    return bool((excludes & (table[q] > MOST_Q)).any())
+
+
+def _format_adjustment(families: Sequence[str]) -> str:
+    return (
+        "A hollow mark whose interval excludes 0: the interval is for one effect, while q is "
+        f"its p-value adjusted (Benjamini-Hochberg) {' or '.join(families)}, because among "
+        "many effects some intervals exclude 0 by chance."
+    )
 
 
 def _estimate_mean(row: Row, look: Look) -> Estimate:
@@ -114,6 +145,8 @@ def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
             )
             lines.setdefault(label[row["source"], row["algorithm"]], []).append(estimate)
     notes = [FILLED if cells["q"].notna().any() else UNTESTED]
+    if has_hollow_interval(cells, "low", "high", "q"):
+        notes.append(_format_adjustment(["for all single-source cells of the dataset"]))
     if len(best) > MOST_SOURCES:
         notes.append(f"The best {MOST_SOURCES} of {len(best)} lines.")
     title = "Change of the score from training on a source first"

@@ -4,7 +4,7 @@ Rows are sources and columns are targets. The diagonal shows the baseline's scor
 the relative improvement over it. Sources from other datasets are rows below the target dataset's
 own. Missing cells and cells outside the study have different hatchings and are never drawn as zero.
 Cells of pairs that left a race keep their colour and number under a third hatching. Dots cover the
-columns of targets whose baseline does not beat a simple reference. Cells that
+columns of targets whose baseline has not learned. Cells that
 survive false-discovery control are framed. Cells with one seed have a ring and never a frame,
 because their test does not cover other runs.
 
@@ -66,7 +66,7 @@ FADED = 0.25
 """Strength of a faded cell's colour."""
 FADED_INK = "#5a5a5a"
 FADED_LABEL = "faded: the 95 % interval includes 0, or there is only one seed"
-UNLEARNED_LABEL = "dotted: the baseline does not beat a simple reference"
+UNLEARNED_LABEL = "dotted: the baseline has not learned"
 
 
 def plot_heatmap(

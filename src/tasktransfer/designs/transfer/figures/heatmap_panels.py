@@ -28,7 +28,7 @@ class Panel:
     fewer seeds than planned, including none; ``tested`` marks cells with a q, ``significant`` those
     with q ≤ 0.05, ``certain`` those with several seeds whose 95 % interval excludes 0,
     ``one_training`` those with one seed, ``left_race`` those that a race gave no more seeds.
-    ``unlearned`` has one flag per target: its baselines do not beat a simple reference.
+    ``unlearned`` has one flag per target: its baselines have not learned.
     """
 
     model: str
@@ -80,7 +80,7 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
 
 
 def list_unlearned(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines do not beat a simple reference; none without references.
+    """Return the targets whose baselines have not learned; none without references.
 
     See the column ``state`` of the table ``references``.
     """

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.references import LEARNED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.baseline_check import (
     describe_skipped_targets,
@@ -67,24 +66,14 @@ def write_answer(frames: Frames) -> list[str]:
     tested = singles[singles["q"].notna()]
     if tested.empty:
         nothing = [f"{NOTHING}. {ONE_RUN}" if len(singles) else f"{NOTHING}: no pair has a result."]
-        return [*advice, *_add_caution([*(first or nothing), *unlearned], compared)]
+        return [*advice, *(first or nothing), *unlearned]
     averages = [*_describe_averages(frames["summary"], tested, one_label)]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
     longer = describe_longer_training(controlled, frames["summary"])
     cells_found = [*_describe_significant_cells(tested, frames, one_label)]
     has_interval = frames["summary"]["joint_q"].notna().any()
     found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
-    return [*advice, *_add_caution([*first, *found, *unlearned, *longer], compared)]
-
-
-def _add_caution(sentences: list[str], compared: pd.DataFrame) -> list[str]:
-    """Append the number of baselines that have not learned to the first sentence."""
-    count = 0 if compared.empty else int((compared["state"] != LEARNED).sum())
-    if not count:
-        return sentences
-    verb = "does" if count == 1 else "do"
-    who = "The baseline" if len(compared) == 1 else f"{count} of {len(compared)} baselines"
-    return [f"{sentences[0]} {who} {verb} not beat a simple reference.", *sentences[1:]]
+    return [*advice, *first, *found, *unlearned, *longer]
 
 
 def select_own_targets(frames: Frames) -> pd.DataFrame:

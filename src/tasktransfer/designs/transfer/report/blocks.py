@@ -15,6 +15,7 @@ from tasktransfer.designs.transfer.collect.collect import BASELINE_MISSING
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.agreement import describe_agreement
 from tasktransfer.designs.transfer.report.grid import build_payload
+from tasktransfer.designs.transfer.report.open_answer import build_open_answer
 from tasktransfer.designs.transfer.report.seed_limit import describe_seed_limit
 from tasktransfer.designs.transfer.report.targets import build_targets
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
@@ -37,12 +38,13 @@ LABELS = {
 
 
 def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Map section to blocks: the heatmap, the targets, and sentences on regret and agreement."""
+    """Map section to blocks: the open answer, the heatmap, the targets, regret and agreement."""
     regret = describe_groups(frames["regret"]) if "regret" in frames else []
     lines = [*_join_equal_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
     heatmap, targets = _build_heatmap(frames), build_targets(frames)
     return {
+        "answer": build_open_answer(frames),
         "matrix": [heatmap] if heatmap else [],
         "targets": [Block(html=targets)] if targets else [],
         "sure": [Block(text=line) for line in lines],

@@ -21,6 +21,7 @@ from tasktransfer.present.numbers import (
     bound_interval,
     format_named_p,
     format_number,
+    format_signed,
 )
 
 LEVEL = 0.05
@@ -95,7 +96,7 @@ def _is_significant(cell: Mapping[str, Any]) -> bool:
 def _format_interval(cell: Mapping[str, Any]) -> str:
     low, high = bound_interval(cell["low"], cell["high"], DIFFERENCES)
     return (
-        "" if math.isnan(low) else f" [{format_number(low, '+.1f')}, {format_number(high, '+.1f')}]"
+        "" if math.isnan(low) else f" [{format_signed(low, '+.1f')}, {format_signed(high, '+.1f')}]"
     )
 
 

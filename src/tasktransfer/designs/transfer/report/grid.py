@@ -18,7 +18,9 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
+from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.details import (
+    TaskDetails,
     describe_tasks,
     get_run_key,
     group_curves,
@@ -112,6 +114,7 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             for name in algorithms
             if name != BASELINE
         ],
+        "opens": find_best_algorithms(_select_dataset(frames["summary"], dataset)),
         "tasks": [{"name": task, "short": names[task]} for task in tasks],
         "targets": [
             {"name": task, "short": names[task]}
@@ -122,7 +125,7 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
-        "cards": describe_tasks(dataset, tasks),
+        "cards": _add_states(describe_tasks(dataset, tasks), frames, alone),
         "asked": _build_prompted_rows(frames.get("prompted"), dataset, tasks),
         "limits": limits,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
@@ -135,6 +138,34 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             for target in list_unlearned_targets(frames, dataset, model)
         ],
     }
+
+
+def find_best_algorithms(summary: pd.DataFrame) -> dict[str, str]:
+    """Return a mapping from model to the algorithm with the highest mean change.
+
+    Args:
+        summary: rows of one dataset, with columns of ``columns.SUMMARY``.
+    """
+    known = summary[summary["mean"].notna()].sort_values("mean", ascending=False, kind="stable")
+    best = known.drop_duplicates("model")
+    return dict(zip(best["model"], best["algorithm"], strict=True))
+
+
+def _add_states(
+    cards: dict[str, TaskDetails], frames: Frames, cells: pd.DataFrame
+) -> dict[str, TaskDetails]:
+    """Add the states of a target's baselines to its card."""
+    several = cells["model"].nunique() > 1
+    targets = cells.drop_duplicates(["model", "target"])
+    for row in to_records(targets):
+        if row["target"] not in cards:
+            continue
+        place = (row["dataset"], row["model"], row["target"])
+        state = describe_baseline(frames, place, row["baseline_score"]).state
+        name = f"baseline of {row['model']}" if several else "baseline"
+        if state:
+            cards[row["target"]]["facts"].append([name, state])
+    return cards
 
 
 def _build_prompted_rows(

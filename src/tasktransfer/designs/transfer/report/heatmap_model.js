@@ -33,13 +33,14 @@ const model = (() => {
   const dataset = () => data.datasets[state.dataset];
   const label = (name) => dataset().algorithms.find((one) => one.name === name)?.label ?? name;
 
-  // Keep the previous choices if the dataset has them too.
+  // Keep the previous choices if the dataset has them too. The first heatmap is that of the
+  // algorithm with the highest mean change.
   function chooseDataset(place) {
     state.dataset = place;
     const kept = (names, name) => (names.includes(name) ? name : (names[0] ?? ""));
     const algorithms = dataset().algorithms.map((one) => one.name);
     state.model = kept(dataset().models, state.model);
-    state.algorithm = kept(algorithms, state.algorithm);
+    state.algorithm = kept(algorithms, state.algorithm || dataset().opens[state.model]);
     state.rows = inStudyOrder();
     state.columns = inStudyOrder();
   }

@@ -75,12 +75,12 @@ class DatasetHeatmap(TypedDict):
         tasks: name and short name of each row with one source.
         targets: name and short name of each column.
         several: name and short name of each row with several sources.
+        opens: model → the algorithm with the highest mean change, which is shown first.
         cards: details of the tasks.
         asked: rows of prompted models.
         limits: limit of the colour scale by unit.
         colours: colours of the scale, low to high.
-        unlearned: [model, target] of baselines that do not beat a simple reference or have
-            collapsed.
+        unlearned: [model, target] of baselines that have not learned.
     """
 
     name: str
@@ -89,6 +89,7 @@ class DatasetHeatmap(TypedDict):
     tasks: list[dict[str, str]]
     targets: list[dict[str, str]]
     several: list[dict[str, str]]
+    opens: dict[str, str]
     cards: dict[str, TaskDetails]
     asked: list[PromptedRow]
     limits: dict[str, float]

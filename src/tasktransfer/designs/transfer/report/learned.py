@@ -1,4 +1,7 @@
-"""Sentences and tables on baselines that did not learn, so do not beat a simple reference."""
+"""Sentences and tables on baselines that have not learned.
+
+Their mean score is at most that of the best simple reference, or they have collapsed.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ import pandas as pd
 from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.present.numbers import DIFFERENCES
+from tasktransfer.present.numbers import DIFFERENCES, format_signed
 from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
 _TARGET = ["dataset", "target"]
+MOST_NAMES = 12
+"""Maximum number of baselines that a sentence lists."""
 
 
 def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
@@ -33,7 +38,7 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines do not beat a simple reference or have collapsed.
+    """Return the targets whose baselines have not learned.
 
     A baseline has collapsed if at least half of its runs predict one label only.
     """
@@ -92,6 +97,61 @@ def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.Data
     return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
 
 
+def select_unlearned(compared: pd.DataFrame) -> pd.DataFrame:
+    """Return the baselines that have not learned, those furthest below the reference first.
+
+    Args:
+        compared: result of ``compare_with_best_reference``, which may be empty.
+
+    Returns:
+        The rows of ``compared`` with a column ``difference``: score minus the reference's, points.
+    """
+    if compared.empty:
+        return compared
+    rows = compared[compared["state"] != LEARNED]
+    below = rows.assign(difference=rows["score"] - rows["reference_score"])
+    return below.sort_values("difference", kind="stable")
+
+
+def list_unlearned(
+    compared: pd.DataFrame, shorts: Mapping[tuple[str, str], str], *, has_sources: bool = True
+) -> str:
+    """Return a sentence that lists all baselines that have not learned, or "" if all have.
+
+    Args:
+        compared: result of ``compare_with_best_reference``.
+        shorts: (dataset, task) → short name.
+        has_sources: whether the study plans transfers.
+    """
+    rows = select_unlearned(compared)
+    if rows.empty:
+        return ""
+    has_models = compared["model"].nunique() > 1
+    named = []
+    for row in rows.to_dict("records"):
+        short = shorts.get((row["dataset"], row["target"]), row["target"])
+        model = f" with {row['model']}" if has_models else ""
+        collapsed = " (collapsed)" if row["state"] == COLLAPSED else ""
+        size = format_signed(row["difference"], "+.1f")
+        named.append(f"{row['dataset']} {short}{model} {size}{collapsed}")
+    differences = "Difference" if len(rows) == 1 else "Differences"
+    sentence = (
+        f"{count_unlearned(rows, compared)} (mean score not above the best simple reference, or "
+        f"one answer only). {differences} from that reference, in points: "
+        f"{join_names(named, MOST_NAMES)}."
+    )
+    which = "this target" if len(rows) == 1 else "these targets"
+    unknown = f" For {which}, the study cannot show which sources help." if has_sources else ""
+    return f"{sentence}{unknown}"
+
+
+def count_unlearned(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
+    """Return a clause on how many baselines have not learned: ``8 of 17 baselines have …``."""
+    count = f"{len(unlearned)} of {len(compared)} baselines"
+    who = "The baseline" if len(compared) == 1 else count
+    return f"{who} {'has' if len(unlearned) == 1 else 'have'} not learned"
+
+
 def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
@@ -104,7 +164,7 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
     """
     if compared.empty:
         return
-    unlearned = compared[compared["state"] != LEARNED].sort_values("score", kind="stable")
+    unlearned = select_unlearned(compared)
     if len(unlearned):
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
@@ -130,12 +190,9 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
 def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
     named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
-    count = f"{len(unlearned)} of {len(compared)} baselines"
-    who = "The baseline" if len(compared) == 1 else count
-    verb = "does" if len(unlearned) == 1 else "do"
     return (
-        f"{who} {verb} not beat a simple reference, which trains no language model, in mean "
-        f"score: {join_names(named)}"
+        f"{count_unlearned(unlearned, compared)}, compared with the best simple reference, which "
+        f"trains no language model: {join_names(named, MOST_NAMES)}"
     )
 
 

@@ -10,19 +10,25 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from tasktransfer.core.references import COLLAPSED, LEARNED, REFERENCES
-from tasktransfer.designs.transfer.references import LABELS
+from tasktransfer.core.references import TRANSFER, format_method
+from tasktransfer.designs.transfer.report.baseline_state import BaselineState, describe_baseline
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
-from tasktransfer.designs.transfer.report.learned import compare_with_best_reference
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import create_environment, to_records
-from tasktransfer.present.numbers import DIFFERENCES, bound_interval, format_number, format_p_value
-from tasktransfer.present.sentences import format_with_interval
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
+    LEAST,
+    SCORES,
+    bound_interval,
+    format_named_p,
+    format_p_value,
+    is_missing,
+)
+from tasktransfer.present.sentences import excludes_zero, format_with_interval
 from tasktransfer.results.frames import Frames
 
 _KEYS = ["dataset", "model", "target"]
-_STATES = {LEARNED: "learned", COLLAPSED: "collapsed to one answer"}
 WIDTH, HEIGHT = 240.0, 14.0
 """Size of a drawn interval, in pixels."""
 
@@ -54,15 +60,19 @@ class EffectRow:
 
 @dataclass(frozen=True, slots=True)
 class TargetBlock:
-    """A target with its sources, best first; ``facts`` is on its baseline and references."""
+    """A target with its sources, best first.
+
+    ``best`` is the highest change, ``advice`` is on a baseline that has not learned, and ``chosen``
+    is on the source that is best on dev.
+    """
 
     short: str
     name: str
     where: str
     best: str
-    state: str
-    has_learned: bool
-    facts: str
+    advice: str
+    baseline: BaselineState
+    chosen: str
     rows: Sequence[EffectRow]
 
     @property
@@ -84,6 +94,7 @@ def build_targets(frames: Frames) -> Markup | None:
         width=WIDTH,
         height=HEIGHT,
         several=any(len({row.algorithm for row in block.rows}) > 1 for block in blocks),
+        has_top1=len(frames["top1"]) > 0,
     )
     return Markup(html)  # the template escapes all values
 
@@ -92,7 +103,6 @@ def list_targets(frames: Frames) -> Iterator[TargetBlock]:
     """Yield a block per dataset, model and target, in the study's order."""
     cells = frames["cells"]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
-    compared = compare_with_best_reference(frames)
     several = singles["model"].nunique() > 1
     order = frames.metadata.order_names
     for dataset in order("dataset", singles["dataset"]):
@@ -104,29 +114,30 @@ def list_targets(frames: Frames) -> Iterator[TargetBlock]:
                 rows = own[(own["target"] == target) & (own["model"] == model)]
                 if len(rows):
                     where = f"{dataset}, {model}" if several else dataset
-                    yield _build_block(frames, rows, compared, shorts, where)
+                    yield _build_block(frames, rows, shorts, where)
 
 
 def _build_block(
-    frames: Frames, rows: pd.DataFrame, compared: pd.DataFrame, shorts: dict[str, str], where: str
+    frames: Frames, rows: pd.DataFrame, shorts: dict[str, str], where: str
 ) -> TargetBlock:
     ordered = rows.sort_values("delta", ascending=False, kind="stable")
     limit = 2 * float(ordered["delta"].abs().max()) or 1.0
-    listed = [_build_row(row, shorts, limit) for row in to_records(ordered)]
-    best = listed[0]
-    first = to_records(ordered)[0]
-    untested = "not significant" if pd.notna(first["q"]) else "not tested"
-    verdict = f"q {best.q}" if best.is_significant else untested
+    records = to_records(ordered)
+    listed = [_build_row(row, shorts, limit) for row in records]
+    first = records[0]
     place = [first[key] for key in _KEYS]
-    state, facts = _describe_baseline(frames, compared, place, float(first["baseline_score"]))
+    baseline = describe_baseline(frames, place, float(first["baseline_score"]))
+    advice = ""
+    if not baseline.has_learned:
+        advice = f"no source is recommended: the baseline {baseline.state}"
     return TargetBlock(
         shorts[first["target"]],
         first["target"],
         where,
-        f"{best.source} ({best.algorithm}) {best.effect}, {verdict}",
-        _STATES.get(state, "not better than a simple reference") if state else "",
-        state in ("", LEARNED),
-        facts,
+        _describe_highest(first, listed[0], ordered["delta"]),
+        advice,
+        baseline,
+        _describe_chosen(frames, place, shorts),
         listed,
     )
 
@@ -161,24 +172,53 @@ def _build_bar(row: Row, limit: float) -> IntervalBar:
     )
 
 
-def _describe_baseline(
-    frames: Frames, compared: pd.DataFrame, place: Sequence[str], score: float
-) -> tuple[str, str]:
-    """Return the state of a target's baseline, and a sentence on it and its references."""
-    text = f"Baseline {format_number(score, '.1f')}"
-    table = frames.get("references")
-    if table is None or table.empty:
-        table = compared
-    if table.empty:
-        return "", f"{text}."
+def describe_verdict(row: Row) -> str:
+    """Return a cell's verdict: ``q = 0.012``, ``interval above 0, but q = 0.535``, and so on."""
+    if row["n_seeds"] < 2 or is_missing(row["q"]):
+        return "not tested"
+    q = format_named_p("q", row["q"])
+    if row["significant"]:
+        return q
+    if excludes_zero(row["low"], row["high"]):
+        return f"interval {'above' if row['low'] > 0 else 'below'} 0, but {q}"
+    return "not significant"
+
+
+def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> str:
+    """Return the highest change of a target's sources; ties at 0 name no source."""
+    if bool((deltas.abs() < LEAST).all()):
+        return "no source changes the score"
+    if abs(row["delta"]) < LEAST and int((deltas.abs() < LEAST).sum()) > 1:
+        return "no source raises the score"
+    how = f"{effect.source} ({effect.algorithm}) {effect.effect}"
+    return f"highest observed change: {how}, {describe_verdict(row)}"
+
+
+def _describe_chosen(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
+    """Return a sentence on the source that is best on dev, from the table of methods.
+
+    Its test score has no selection bias from the test split. Empty if the table has no such row.
+    """
+    methods = frames.get("methods")
+    if methods is None or methods.empty:
+        return ""
     dataset, model, target = place
-    own = (table["dataset"] == dataset) & (table["model"] == model) & (table["target"] == target)
-    if not own.any():
-        return "", f"{text}."
-    labels = {**LABELS, **REFERENCES}
-    listed = table[own].sort_values("reference_score", ascending=False, kind="stable")
-    named = [
-        f"{labels[row['reference']]} {format_number(row['reference_score'], '.1f')}"
-        for row in to_records(listed)
-    ]
-    return str(listed["state"].iloc[0]), f"{text}. References: {'; '.join(named)}."
+    own = methods[(methods["dataset"] == dataset) & (methods["target"] == target)]
+    chosen = own[(own["method"] == TRANSFER) & (own["model"] == model)]
+    if chosen.empty:
+        return ""
+    row = to_records(chosen)[0]
+    algorithm, _, source = str(row["variant"]).partition(":")
+    score = format_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+    sentence = (
+        f"Source chosen on dev, not on test: {shorts.get(source, source)} "
+        f"({get_algorithm_label(algorithm)}), score {score}"
+    )
+    recommended = to_records(own[own["recommended"]])
+    if row["recommended"] or not recommended:
+        return f"{sentence}{', the recommended method' if row['recommended'] else ''}."
+    ends = row["delta_low"], row["delta_high"]
+    size = format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+    tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
+    other = format_method(recommended[0]["method"])
+    return f"{sentence}; {size} points compared with the recommended method ({other}), {tested}."

@@ -1,0 +1,305 @@
+"""The open answer: the algorithms' mean changes, baselines that have not learned, and targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from report_results import Asked, make_results
+from tasktransfer.designs.transfer.figures.forest import has_hollow_interval
+from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
+from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
+from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
+from tasktransfer.designs.transfer.report.learned import list_unlearned
+from tasktransfer.designs.transfer.report.open_answer import build_open_answer
+from tasktransfer.designs.transfer.report.targets import (
+    build_targets,
+    describe_verdict,
+    list_targets,
+)
+from tasktransfer.present.numbers import format_signed
+from tasktransfer.present.sentences import format_with_interval
+
+NAN = float("nan")
+A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
+RESULTS = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
+
+
+def summary(*rows: tuple[str, float, float, float, float], **more: Any) -> pd.DataFrame:
+    """Return algorithm, mean, low, high and q of one dataset and model."""
+    names = ["algorithm", "mean", "joint_low", "joint_high", "joint_q"]
+    frame = pd.DataFrame(rows, columns=names)
+    values = {"dataset": "Friends", "model": "m", "n_seeds": 2, "mean_low": -9.0, "mean_high": 9.0}
+    return frame.assign(**{**values, **more})
+
+
+PRE, MULTI, BOTH = "pretrain_finetune", "multitask", "multitask_finetune"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (
+            [
+                (PRE, -2.5, -5, -0.03, 0.2),
+                (MULTI, -1.8, -3, -0.4, 0.1),
+                (BOTH, 2.49, 1.3, 3.6, 0.073),
+            ],
+            "Friends: Multitask → fine-tune is the only algorithm with a positive mean change: "
+            "+2.5 points [+1.3, +3.6], q = 0.073, not significant.",
+        ),
+        (
+            [(PRE, -2.5, -5, 0.1, 0.2), (MULTI, -1.8, -3, -0.4, 0.01)],
+            "Friends: No algorithm has a positive mean change. The highest is that of Multitask: "
+            "−1.8 points [−3.0, −0.4], q = 0.010, significant.",
+        ),
+        (
+            [(PRE, -2.5, -5, -0.03, 0.04), (MULTI, 1.0, -3, 4, 0.4), (BOTH, 2.0, 1.3, 3.6, 0.03)],
+            "Friends: 2 of 3 algorithms have positive mean changes. The highest is that of "
+            "Multitask → fine-tune: +2.0 points [+1.3, +3.6], q = 0.030, significant. The mean "
+            "change by Pre-train → fine-tune (−2.5 points [−5.0, −0.03], q = 0.040) is "
+            "significant too.",
+        ),
+        (
+            [(PRE, 3.0, 2, 4, 0.02), (BOTH, 2.0, 1.3, 3.6, 0.03)],
+            "Friends: Both algorithms have positive mean changes. The highest is that of "
+            "Pre-train → fine-tune: +3.0 points [+2.0, +4.0], q = 0.020, significant. The mean "
+            "change by Multitask → fine-tune (+2.0 points [+1.3, +3.6], q = 0.030) is significant "
+            "too.",
+        ),
+        (
+            [(MULTI, 1.0, -3, 4, 0.4)],
+            "Friends: The mean change by Multitask is +1.0 points [−3.0, +4.0], q = 0.400, not "
+            "significant.",
+        ),
+    ],
+)
+def test_the_sentence_on_a_dataset_follows_from_the_table(
+    rows: list[tuple[str, float, float, float, float]], sentence: str
+) -> None:
+    assert [*describe_average_changes(summary(*rows))] == [sentence]
+
+
+def test_one_seed_is_not_tested_and_models_are_named() -> None:
+    rows = (MULTI, 1.0, NAN, NAN, NAN), (BOTH, -1.0, NAN, NAN, NAN)
+    one = summary(*rows, n_seeds=1, mean_low=NAN, mean_high=NAN)
+    (text,) = describe_average_changes(one)
+    assert text.endswith("positive mean change: +1.0 points (one seed, not tested).")
+    two = pd.concat([summary(*rows), one.assign(model="n")])
+    first, second = describe_average_changes(two)
+    assert first.startswith("Friends with m: ") and second.startswith("Friends with n: ")
+    assert first.endswith("+1.0 points [−9.0, +9.0] (interval over seeds only, not tested).")
+
+
+def test_at_most_three_sentences_are_open_and_the_others_are_linked() -> None:
+    several = pd.concat(
+        [summary((MULTI, 1.0, -3, 4, 0.4), dataset=name) for name in ("D", "E", "F", "G")]
+    )
+    blocks = build_open_answer(RESULTS.replace({"summary": several}))
+    assert [str(block.text)[:2] for block in blocks[:3]] == ["D:", "E:", "F:"]
+    assert '<a href="#summary">' in blocks[3].text and len(blocks) == 4
+
+
+def test_a_study_of_two_targets_has_no_sentence_on_algorithms() -> None:
+    assert build_open_answer(RESULTS) != []
+    cells = RESULTS["cells"]
+    few = cells[cells["target"] != A]
+    assert build_open_answer(RESULTS.replace({"cells": few})) == []
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
+    """Return a comparison of baselines with a reference of 40: target, score and state."""
+    frame = pd.DataFrame(states, columns=["target", "score", "state"])
+    return frame.assign(
+        dataset="D", model="m", reference="most_frequent", reference_score=40.0, is_best=True, q=0.2
+    )
+
+
+def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
+    compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
+    assert list_unlearned(compared, {("D", "x"): "X"}) == (
+        "2 of 3 baselines have not learned (mean score not above the best simple reference, or one "
+        "answer only). Differences from that reference, in points: D y −20.0 (collapsed) and "
+        "D X −1.0. For these targets, the study cannot show which sources help."
+    )
+    assert list_unlearned(compare(("z", 70.0, "learned")), {}) == ""
+    assert "sources" not in list_unlearned(compared, {}, has_sources=False)
+
+
+def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
+    eight, fourteen = (
+        list_unlearned(compare(*[(f"t{i}", float(i), "not better") for i in range(n)]), {})
+        for n in (8, 14)
+    )
+    assert "more" not in eight and "D t7 −33.0" in eight
+    assert "D t11 −29.0 and 2 more." in fourteen
+
+
+def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -> None:
+    place = ("D", "m", "z")
+
+    def describe(state: str, q: float, score: float, n_collapsed: int = 0) -> str:
+        collapsed = pd.DataFrame(
+            {
+                "dataset": ["D"],
+                "model": ["m"],
+                "target": ["z"],
+                "algorithm": ["baseline"],
+                "n_collapsed": [n_collapsed],
+                "n_runs": [2],
+            }
+        )
+        table = compare(("z", score, state)).assign(q=q)
+        frames = RESULTS.replace({"references": table, "collapsed": collapsed})
+        return describe_baseline(frames, place, score).state
+
+    assert describe("learned", 0.01, 70) == "learned (significantly above the best reference)"
+    assert describe("learned", 0.3, 41) == "learned (above the best reference, not significantly)"
+    assert describe("learned", NAN, 41) == "learned (above the best reference, not tested)"
+    assert describe("not better", 0.3, 13) == (
+        "has not learned (score 13.0; best reference 40.0: most frequent answer)"
+    )
+    assert describe("collapsed", 0.3, 13, 1).startswith(
+        "has not learned (collapsed in 1 of 2 seeds; score 13.0;"
+    )
+
+
+# --- targets --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "q", "significant", "seeds", "verdict"),
+    [
+        (1.0, 3.0, 0.01, True, 2, "q = 0.010"),
+        (1.0, 3.0, 0.535, False, 2, "interval above 0, but q = 0.535"),
+        (-3.0, -1.0, 0.535, False, 2, "interval below 0, but q = 0.535"),
+        (-1.0, 3.0, 0.535, False, 2, "not significant"),
+        (1.0, 3.0, NAN, False, 1, "not tested"),
+    ],
+)
+def test_a_verdict_says_why_an_interval_above_0_is_not_significant(
+    low: float, high: float, q: float, significant: bool, seeds: int, verdict: str
+) -> None:
+    row = {"low": low, "high": high, "q": q, "significant": significant, "n_seeds": seeds}
+    assert describe_verdict(row) == verdict
+
+
+def test_ties_at_0_name_no_source() -> None:
+    cells = RESULTS["cells"]
+    to_a = cells["target"] == A
+    for deltas, words in (
+        ((0.0, 0.0), "no source changes the score"),
+        ((0.0, -1.0), "no source raises the score"),
+    ):
+        delta = [deltas[0] if source == B else deltas[1] for source in cells.loc[to_a, "source"]]
+        changed = cells.copy()
+        changed.loc[to_a, "delta"] = delta
+        block, *others = list_targets(RESULTS.replace({"cells": changed}))
+        assert block.name == A and block.best == words
+        assert all(other.best.startswith("highest observed change: ") for other in others)
+
+
+def test_a_target_without_a_learned_baseline_gets_its_advice_first() -> None:
+    states = [(A, 10.0, "not better"), (B, 70.0, "learned"), (C, 70.0, "learned")]
+    references = compare(*states).assign(dataset="DailyDialog", model="bert")
+    first, second, _ = list_targets(RESULTS.replace({"references": references}))
+    assert first.advice.startswith("no source is recommended: the baseline has not learned (score")
+    assert second.advice == ""
+
+
+def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> None:
+    methods = pd.DataFrame(
+        {
+            "dataset": "DailyDialog",
+            "target": A,
+            "method": ["transfer", "frozen_logistic"],
+            "model": "bert",
+            "variant": [f"multitask:{C}", None],
+            "score": [49.4, 47.5],
+            "low": [38.8, 44.0],
+            "high": [60.1, 50.0],
+            "recommended": [False, True],
+            "delta": [1.9, NAN],
+            "delta_low": [-8.8, NAN],
+            "delta_high": [12.6, NAN],
+            "q": [0.333, NAN],
+        }
+    )
+    block, other, _ = list_targets(RESULTS.replace({"methods": methods}))
+    assert block.chosen == (
+        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]; +1.9 "
+        "[−8.8, +12.6] points compared with the recommended method (frozen embeddings with "
+        "logistic regression), q = 0.333."
+    )
+    assert other.chosen == ""
+
+
+def test_the_heatmap_opens_on_the_algorithm_with_the_highest_mean_change() -> None:
+    table = pd.concat(
+        [
+            summary((PRE, -2.5, -5, 0.1, 0.2), (BOTH, 2.0, 1, 3, 0.1)),
+            summary((PRE, NAN, NAN, NAN, NAN), (MULTI, -1.0, -2, 1, 0.4), model="n"),
+        ]
+    )
+    assert find_best_algorithms(table) == {"m": BOTH, "n": MULTI}
+
+
+def test_the_card_of_a_target_has_the_state_of_its_baseline() -> None:
+    states = [(A, 10.0, "not better"), (B, 70.0, "learned"), (C, 70.0, "learned")]
+    references = compare(*states).assign(dataset="DailyDialog", model="bert")
+    (dataset,) = build_payload(RESULTS.replace({"references": references}), "")["datasets"]
+    assert dataset["opens"] == {"bert": max_mean(RESULTS["summary"])}
+    facts = {name: dict(card["facts"]) for name, card in dataset["cards"].items()}
+    assert facts[A]["baseline"].startswith("has not learned (score")
+    assert facts[B]["baseline"] == "learned (above the best reference, not significantly)"
+
+
+def max_mean(table: pd.DataFrame) -> str:
+    return str(table.loc[table["mean"].idxmax(), "algorithm"])
+
+
+def test_an_empty_filter_has_a_message() -> None:
+    cells = RESULTS["cells"]
+    message = "No target has a significant source"
+    for is_significant in (False, True):
+        changed = cells.assign(significant=is_significant)
+        html = build_targets(RESULTS.replace({"cells": changed}))
+        assert (message in str(html)) is not is_significant
+
+
+# --- numbers and marks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (-0.03, "+.1f", "−0.03"),
+        (0.03, "+.1f", "+0.03"),
+        (-0.004, "+.2f", "−0.004"),
+        (0.0, "+.1f", "+0.0"),
+        (-1e-12, "+.1f", "+0.0"),
+        (-0.06, "+.1f", "−0.1"),
+        (0.03, ".1f", "0.0"),
+        (NAN, "+.1f", "–"),
+    ],
+)
+def test_the_sign_of_a_bound_is_visible(value: float, form: str, text: str) -> None:
+    assert format_signed(value, form) == text
+
+
+def test_an_interval_that_ends_below_0_says_so() -> None:
+    assert format_with_interval(-2.5, -5.0, -0.03, "+.1f") == "−2.5 [−5.0, −0.03]"
+
+
+def test_hollow_marks_are_explained_only_if_an_interval_excludes_0() -> None:
+    table = summary((MULTI, 2.5, 1.3, 3.6, 0.073), (PRE, 1.0, -1, 3, 0.4))
+    ends = ("joint_low", "joint_high", "joint_q")
+    assert has_hollow_interval(table, *ends)
+    assert not has_hollow_interval(table.iloc[1:], *ends)
+    assert not has_hollow_interval(table.assign(joint_q=0.01), *ends)
+    assert not has_hollow_interval(table.iloc[:0], *ends)
