@@ -1,11 +1,12 @@
 """Synthetic dialogues of three domains from a grammar, and rated sets with planted quality.
 
 Statements and replies are about things of two topics. In Harbour and Workshop a fitting reply keeps
-the topic, in Orchard it changes it. A reply alone says nothing about its fit. A reply that fits in
-Harbour is wrong in Orchard, so the experts of these domains rate each other's replies the wrong way
-round. Like people's replies, not every reply of a domain fits; the labeller relabels those. Word
-order counts little in the trained domains, and it is the only criterion in the untrained domain.
-Utterances have at most five words, so none is long enough to be a leak.
+the topic, in Orchard it changes it. In a rated set, the topic of a reply alone says nothing about
+its fit. A reply that fits in Harbour is wrong in Orchard, so the experts of these domains rate each
+other's replies the wrong way round. Like people's replies, not every reply of a domain fits; the
+labeller relabels those. Word order counts little in the trained domains, and it is the only
+criterion in the untrained domain. Utterances have at most five words, so none is long enough to be
+a leak.
 """
 
 from __future__ import annotations
@@ -40,18 +41,29 @@ REPLIES = (
 PERSONAS = {"Harbour": ("i sail every day.", "my boat is old.", "i sell fish.")}
 """Domain → sentences of the answering speaker's persona."""
 
+COMMON = 0.75
+"""Fraction of training statements that are about the first topic.
+
+With equally frequent topics, no word of a pair would correlate with its label, only the combination
+of two words. Gradient descent learns such a combination late or never, but soon if one of the two
+words correlates with the label (merged staircase, Abbe et al. 2022, arXiv:2202.08658). In training
+pairs, the topic of the reply does. In rated sets it does not, because their topics are equally
+frequent.
+"""
 FITTING = 0.6
 """Fraction of a domain's replies that fit."""
 QUALITY = {(True, True): 0.95, (True, False): 0.7, (False, True): 0.3, (False, False): 0.05}
 """(right topic, words in order) → planted quality, 0 to 1.
 
-A rule that reads only the reply sees the word order, whose correlation with quality is 0.35.
+A rule that reads only the reply sees the word order, whose correlation with quality is about 0.4.
 """
 UNFITTING = ((False, True), (False, True), (True, False))
 """(right topic, words in order) of the labeller's unfitting pairs.
 
 Most are about the other topic, which is the harder case.
 """
+ORDERED = 0.7
+"""Fraction of a rated set's responses with their words in order."""
 NOISE = 0.12
 RATERS = 3
 RESPONSES = 4
@@ -66,7 +78,8 @@ def _generate_exchange(
     chance: Random, domain: str, *, right: bool, ordered: bool
 ) -> tuple[str, str]:
     """Return a statement and a reply to it."""
-    thing = sample_value(chance, THINGS)
+    common, rare = TOPICS
+    thing = sample_value(chance, common if chance.random() < COMMON else rare)
     statement = sample_value(chance, STATEMENTS[domain]).format(thing=thing)
     return statement, _generate_reply(chance, domain, thing, right=right, ordered=ordered)
 
@@ -150,7 +163,7 @@ def _generate_rated_items(seed: int, domain: str, dialogues: int) -> Iterable[Ma
         thing = sample_value(chance, THINGS)
         statement = sample_value(chance, STATEMENTS[domain]).format(thing=thing)
         for index in range(RESPONSES):
-            right, ordered = chance.random() < 0.5, chance.random() < 0.5
+            right, ordered = chance.random() < 0.5, chance.random() < ORDERED
             reply = _generate_reply(chance, domain, thing, right=right, ordered=ordered)
             counts = right or domain not in CHANGES, ordered
             ratings = [
@@ -180,5 +193,5 @@ TINY = TinyPart(
         **{f"{name}_Tiny": TinySize(0.5, 20) for name in ("Harbour", "Orchard", "Market")},
     },
     shares=dict.fromkeys((True, False), SPLITS),
-    version="panel-6",
+    version="panel-7",
 )
