@@ -156,7 +156,7 @@ def test_the_significance_of_the_statistics_is_reported(study: Study, capsys: An
         numbers = {**row.numbers, "q": None, "significant": significant}
         told = as_text(replace(explanation, rows=(replace(row, numbers=numbers),)))
         assert re.search(f"  significant +{word} +q <= 0.05 with several seeds", told)
-        assert re.search("  q +none +p adjusted .* NaN: 1 seed", told)
+        assert re.search("  q +none +p adjusted .* NaN with one seed", told)
 
 
 def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -> None:

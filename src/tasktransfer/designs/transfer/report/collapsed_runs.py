@@ -33,8 +33,9 @@ class CollapsedRuns:
         Empty if none of the cell's runs and baselines does.
         """
         parts = [
-            f"{count:d} of {of:d} {what}{'' if of == 1 else 's'}"
+            f"the {what}" if of == 1 else f"{count:d} of {of:d} {what}s"
             for what, (count, of) in self._select_counts(cell).items()
+            if count
         ]
         verb = "predicts" if self.count(cell) == 1 else "predict"
         return f"{' and '.join(parts)} {verb} one label only" if parts else ""
