@@ -224,6 +224,7 @@ DIGESTS = {
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",
     "minilm-emotions.yaml": "b3203576f876e15238a4ddff5ff3414d4c7f0eb74da33cf52a04283e4736ab42",
     "minilm-matrix.yaml": "305244ebdd248c4d551130e1a5dee5afdd31d082c0b67a1a36152672c03f23ba",
+    "minilm-fitted-heads.yaml": "355e9dc4c574ad9c80e9888ff57c1d01f0f34873ac59b6cc393057098ae3ad27",
     "minilm-recipe.yaml": "a8bc63facc699bfb69b5a5c8515e0fc8c21a366edf6c905c0368ee8e06d09aa2",
     "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
     "modern.yaml": "be113d6aafade69b9cfdf8a9e3938da277b702ca4131640d87fdd2773b389ac2",
