@@ -54,6 +54,7 @@ TRANSFER: dict[str, Any] = {
         "round_updates": 2,
         "patience": 3,
         "head_learning_rate": 5e-3,
+        "head_initialization": "logistic_regression",
         "task_weighting": "none",
         "loss_on": "sequence",
         "limit_test": 6,

@@ -70,6 +70,7 @@ OTHER_TRAINING: dict[str, Any] = {
     "warmup": 0.1,
     "head_learning_rate": 1e-3,
     "decays": "matrices",
+    "head_initialization": "logistic_regression",
 }
 OTHER_SELECTION: dict[str, Any] = {"measure": "loss", "every": 100, "patience": 3}
 OTHER_MODEL: dict[str, Any] = {

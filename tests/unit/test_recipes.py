@@ -110,6 +110,8 @@ def test_only_encoders_have_heads() -> None:
     decoder = changed("models", 0, to={**MODEL, "family": "decoder"})
     with pytest.raises(ConfigError, match="head_learning_rate"):
         parse({**decoder, "training": {"head_learning_rate": 1e-3}})
+    with pytest.raises(ConfigError, match="head_initialization"):
+        parse({**decoder, "training": {"head_initialization": "logistic_regression"}})
     with pytest.raises(ConfigError, match="reads"):
         parse(changed("models", 0, to={**MODEL, "family": "decoder", "reads": "mean"}))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasktransfer.core.specs import Family, LearningRateSchedule, Reads
+from tasktransfer.core.specs import Family, HeadInitialization, LearningRateSchedule, Reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Recipe:
     warmup: float = 0.1
     weight_decay: float = 0.01
     reads: Reads = "pooler"
+    head_initialization: HeadInitialization = "random"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,9 @@ LearningRateSchedule = Literal["constant", "linear", "cosine"]
 Decays = Literal["all", "matrices"]
 """Parameters that weight decay is applied to: all, or all except biases and norms."""
 
+HeadInitialization = Literal["random", "logistic_regression"]
+"""Initial weights of an encoder's new task heads: random, or fitted (``models.fitted_heads``)."""
+
 SERVED = "served:"
 """Prefix of the weights' name of a model that an endpoint serves."""
 
@@ -191,6 +194,7 @@ _LATER = (
     "warmup",
     "head_learning_rate",
     "decays",
+    "head_initialization",
 )
 """Fields of ``Training`` that are not part of older identities."""
 
@@ -227,6 +231,7 @@ class Training:
         warmup: fraction of the updates in which the learning rate rises from zero.
         head_learning_rate: learning rate of task heads, None for ``learning_rate``.
         decays: parameters that ``weight_decay`` is applied to.
+        head_initialization: initial weights of new task heads.
     """
 
     __pydantic_config__: ClassVar = REFUSE_UNKNOWN
@@ -255,6 +260,7 @@ class Training:
     warmup: float = 0.0
     head_learning_rate: float | None = None
     decays: Decays = "all"
+    head_initialization: HeadInitialization = "random"
 
     @property
     def budget(self) -> str:

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.specs import Reads
@@ -41,6 +40,7 @@ from tasktransfer.models.encoder_inputs import (
     mask_allowed_tokens,
 )
 from tasktransfer.models.heads import (
+    compute_label_loss,
     compute_rating_loss,
     compute_span_loss,
     create_head,
@@ -162,20 +162,11 @@ class Encoder:
                 scores = logits.masked_fill(~inputs["allowed"].unsqueeze(-1), float("-inf"))
                 edges = [compute_span_loss(scores[..., k], labels[:, k]) for k in (0, 1)]
                 return (edges[0] + edges[1]) / 2
-            case "multi_label":
-                each = functional.binary_cross_entropy_with_logits(
-                    logits, labels.to(logits.dtype), reduction="none"
-                )
-                return each.mean(dim=-1).sum()
-            case "multi_output":
-                flat = logits.view(-1, task.classes)
-                total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
-                return total / len(task.outputs)
             case "rating":
                 shares = labels[:, 0].to(logits.dtype) / SCALE_STEPS
                 return compute_rating_loss(task, logits[:, 0], shares)
             case _:
-                return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
+                return compute_label_loss(task, logits, labels)
 
     def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
@@ -212,6 +203,15 @@ class Encoder:
                 return list(format_ratings(task, shares.tolist()))
             case _:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
+
+    def compute_head_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
+        """Return what the head of a task without spans and options reads, without dropout.
+
+        Returns:
+            States of shape (examples, input width of the head).
+        """
+        inputs = self._build_inputs(split, examples, {})
+        return self._compute_states(self.tasks[split.task], inputs)
 
     def save(self, folder: Path) -> None:
         from safetensors.torch import save_file
@@ -291,9 +291,7 @@ class Encoder:
         (examples, head width).
         """
         each_token = task.kind == "span"
-        read = self._read_padded if inputs.pack is None else self._read_packed
-        with self.adapters.use_task(task.name) if self.adapters is not None else nullcontext():
-            hidden = self.dropout(read(inputs, each_token))
+        hidden = self.dropout(self._compute_states(task, inputs))
         logits: Tensor = self.heads[task.name](hidden)
         if each_token and inputs.pack is not None:
             return logits[inputs["wanted"]]
@@ -301,6 +299,12 @@ class Encoder:
             scores = logits.squeeze(-1)[inputs["options"]]
             return scores.masked_fill(inputs["no_option"], float("-inf"))
         return logits
+
+    def _compute_states(self, task: Task, inputs: Inputs) -> Tensor:
+        """Return the states that the task's head reads, as ``_read_packed`` does."""
+        read = self._read_padded if inputs.pack is None else self._read_packed
+        with self.adapters.use_task(task.name) if self.adapters is not None else nullcontext():
+            return read(inputs, task.kind == "span")
 
     def _read_packed(self, inputs: Inputs, each_token: bool) -> Tensor:
         """Run the backbone on packed sequences, without padding.

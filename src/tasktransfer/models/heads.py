@@ -67,6 +67,28 @@ def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED_LABEL, reduction="sum")
 
 
+def compute_label_loss(task: Task, logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the loss of a task with a fixed set of labels, summed over examples.
+
+    Args:
+        logits: shape (examples, head width).
+        labels: indices of the classes, shape (examples, answers), int64. In a multi-label task, 1
+            for correct labels and 0 for others, shape (examples, labels).
+    """
+    match task.kind:
+        case "multi_label":
+            each = functional.binary_cross_entropy_with_logits(
+                logits, labels.to(logits.dtype), reduction="none"
+            )
+            return each.mean(dim=-1).sum()
+        case "multi_output":
+            flat = logits.view(-1, task.classes)
+            total = functional.cross_entropy(flat, labels.view(-1), reduction="sum")
+            return total / len(task.outputs)
+        case _:
+            return functional.cross_entropy(logits, labels[:, 0], reduction="sum")
+
+
 def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
     """Return the loss of ratings, summed over examples.
 

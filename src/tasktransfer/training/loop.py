@@ -28,6 +28,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
 from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.fitted_heads import FITTED
 from tasktransfer.models.parts import (
     Tensors,
     copy_trained_state,
@@ -136,12 +137,13 @@ def train(
     """Train a model on ``train_splits``, and select the best round on ``dev_splits``.
 
     If the stage has several selections, they are independent: each stops when its own patience is
-    exhausted, and the training stops with the last of them.
+    exhausted, and the training stops with the last of them. The untrained model is measured and
+    can be the best round, number 0, only if its heads are fitted.
 
     Args:
         snapshots: storage of the training's state, from which an interrupted training resumes.
-        keep_round: called after every round, and first with 0 for the untrained model. Its dev
-            measures are then recorded, too, but it is never the best round.
+        keep_round: called after every round, and first with 0 for the untrained model, whose dev
+            measures are then recorded.
         on_round: called after every round except 0.
 
     Raises:
@@ -154,6 +156,7 @@ def train(
     torch.manual_seed(stage.seed)
     measure = get_selecting_measure(stage, tasks)
     schedule = Schedule.build(stage, train_splits)
+    has_fitted_heads = _has_fitted_heads(stage, tasks)
     moving = freeze_other_parts(model, stage.trains)
     optimiser = create_optimiser(model.module, moving, stage.training)
     scheduler = create_scheduler(optimiser, stage.training, schedule.updates)
@@ -165,14 +168,18 @@ def train(
         progress.skip_instances(
             trained.samples + len(trained.rounds) * sum(map(len, dev_splits.values()))
         )
-    elif keep_round is not None:
+    elif keep_round is not None or has_fitted_heads:
         started = time.perf_counter()
         dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
         trained.dev_seconds += time.perf_counter() - started
         trained.rounds.append(Round(0, {}, dev, time.perf_counter() - started))
-        for best in trained.best:
-            best.scores.append(compute_selection_score(values, best.selection))
-        keep_round(0)
+        if has_fitted_heads:
+            _record_scores(trained.best, 0, values, measure, model)
+        else:
+            for best in trained.best:
+                best.scores.append(compute_selection_score(values, best.selection))
+        if keep_round is not None:
+            keep_round(0)
     while trained.last < schedule.rounds and not trained.is_settled:
         number = trained.last + 1
         started = time.perf_counter()
@@ -203,6 +210,12 @@ def train(
         if snapshots is not None and number < schedule.rounds:
             snapshots.write_state(partial(_collect_state, model, optimiser, scheduler, trained))
     return trained
+
+
+def _has_fitted_heads(stage: Stage, tasks: Mapping[str, Task]) -> bool:
+    """Return whether the heads of all selecting tasks predict well before the first update."""
+    fitted = stage.training.head_initialization == "logistic_regression"
+    return fitted and all(tasks[name].kind in FITTED for name in stage.measured_on)
 
 
 def _record_scores(

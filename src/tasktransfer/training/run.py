@@ -22,7 +22,9 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
 from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
 from tasktransfer.errors import DataError
+from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.fitted_heads import fit_heads
 from tasktransfer.models.parts import load_trained_state
 from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.records import write_record
@@ -53,7 +55,7 @@ from tasktransfer.training.record import (
 from tasktransfer.training.resume import Snapshots, TrainingState, read_min_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.starts import list_tasks, load_start
+from tasktransfer.training.starts import list_new_heads, list_tasks, load_start
 from tasktransfer.training.tracking import open_tracker
 
 
@@ -91,8 +93,9 @@ def train_stage(job: Job) -> Record:
 
     with _measure_time(clock, "load"):
         model = load_start(job, tasks, device, note)
+        setup = hardware.choose_setup(model, stage.model.family, device, note)
+        _fit_new_heads(model, stage, tasks, train_splits, setup)
     learnable = count_trainable_parameters(model)
-    setup = hardware.choose_setup(model, stage.model.family, device, note)
     snapshots = Snapshots(
         job.out,
         collect_resume_facts(stage, setup, model),
@@ -121,7 +124,6 @@ def train_stage(job: Job) -> Record:
             if folder is not None:
                 with _measure_time(clock, "save"):
                     _save_best_round(model, stage, best, folder)
-    kept = [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]
     # The wall clock may jump, and a record with negative time is invalid: use a monotonic clock.
     clock["total"] = time.perf_counter() - began
     record = build_record(
@@ -131,7 +133,7 @@ def train_stage(job: Job) -> Record:
         sizes=count_split_instances(splits),
         synthetic=synthetic,
         rows=_write_rows(job, tasks, splits, tested) if tested else None,
-        artefacts=compute_checksums(job.out, kept),
+        artefacts=compute_checksums(job.out, [*[CHECKPOINT] * job.save_checkpoint, ROUNDS]),
         provenance=build_provenance(
             job,
             trained,
@@ -198,6 +200,22 @@ def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], E
             )
         splits[task, split] = encoded
     return splits
+
+
+def _fit_new_heads(
+    model: FamilyModel,
+    stage: Stage,
+    tasks: Mapping[str, Task],
+    splits: Mapping[str, EncodedSplit],
+    setup: Setup,
+) -> None:
+    """Fit the heads that do not come from an earlier stage, if the stage initialises them so."""
+    if stage.training.head_initialization == "random" or not isinstance(model, Encoder):
+        return
+    new = {name: tasks[name] for name in list_new_heads(stage)}
+    setup.eval_budget.run_within_memory(
+        lambda tokens: fit_heads(model, new, splits, tokens), undo=lambda: None
+    )
 
 
 def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:

@@ -62,7 +62,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
     if "training" in parts:
         if trains:
             yield from _find_budget_problems(parts["training"], datasets)
-        yield from _find_rate_without_heads(parts["training"], parts.get("models", ()))
+        yield from _find_keys_without_heads(parts["training"], parts.get("models", ()))
     if "checkpoints" in parts and "pretrain_finetune" in algorithms:
         yield from _find_missing_checkpoints(parts["checkpoints"])
     if parts.get("prompted") and "models" in parts:
@@ -203,18 +203,20 @@ def _find_budget_problems(
         yield Problem("training.epochs", f"The key has no value for {name}. Add {name}: 20.")
 
 
-def _find_rate_without_heads(
+def _find_keys_without_heads(
     training: TransferTraining, models: Sequence[TransferModel]
 ) -> Iterator[Problem]:
-    """Yield a problem if heads have a learning rate but no model has heads."""
+    """Yield a problem for each key about heads if no model has heads."""
     trained = [model for model in models if model.trained]
-    if (
-        training.head_learning_rate is not None
-        and trained
-        and all(model.family != "encoder" for model in trained)
-    ):
+    if not trained or any(model.family == "encoder" for model in trained):
+        return
+    keys = {
+        "head_learning_rate": training.head_learning_rate is not None,
+        "head_initialization": training.head_initialization != "random",
+    }
+    for key in (key for key, is_set in keys.items() if is_set):
         yield Problem(
-            "training.head_learning_rate",
+            f"training.{key}",
             "The key has no effect, because only encoders have heads, and no encoder is trained. "
             "Remove it.",
         )

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from tasktransfer.config import ALL, CheckpointConfig, DataConfig, ModelConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, UserPath
 from tasktransfer.config.recipes import Recipe
-from tasktransfer.core.specs import ModelSpec, Rounds, Training
+from tasktransfer.core.specs import HeadInitialization, ModelSpec, Rounds, Training
 from tasktransfer.designs.names import DatasetName
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 
@@ -71,6 +71,14 @@ class TransferTraining(TrainingConfig):
             "early stopping"
         ),
     )
+    head_initialization: HeadInitialization = Field(
+        default="random",
+        description=(
+            "initial weights of an encoder's task heads: random, or fitted to the training split "
+            "by logistic regression on the encoder's states before the first update. Heads of "
+            "span, multiple choice and rating tasks are always random"
+        ),
+    )
     recipe: Literal["auto"] | None = Field(
         default=None,
         description=(
@@ -82,6 +90,7 @@ class TransferTraining(TrainingConfig):
     later: ClassVar[tuple[str, ...]] = (
         *TrainingConfig.later,
         *("updates", "min_updates", "round_updates", "patience", "recipe"),
+        "head_initialization",
     )
 
     @property

@@ -1,0 +1,99 @@
+"""Initialisation of new task heads by logistic regression on the encoder's states.
+
+With a random head, the first updates of fine-tuning distort the pretrained states, and a model that
+is trained on a few hundred instances may not recover. Fitting the head first avoids this (Kumar et
+al. 2022, "Fine-Tuning can Distort Pretrained Features and Underperform Out-of-Distribution").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.models.encoder import Encoder
+from tasktransfer.models.encoder_inputs import get_labels
+from tasktransfer.models.heads import Head, compute_label_loss
+from tasktransfer.tasks.card import Task, TaskKind
+
+FITTED: tuple[TaskKind, ...] = (
+    "utterance_classification",
+    "dialogue_classification",
+    "multi_label",
+    "multi_output",
+)
+"""Kinds of tasks whose heads can be fitted, because each of their outputs stands for a label."""
+STRENGTH = 1.0
+"""Inverse of the L2 regularisation, scikit-learn's ``C``; the default of scikit-learn."""
+MAX_STEPS = 300
+"""Maximum number of L-BFGS iterations."""
+
+
+def fit_heads(
+    model: Encoder, tasks: Mapping[str, Task], splits: Mapping[str, EncodedSplit], tokens: int
+) -> None:
+    """Set the heads of tasks to logistic regressions on the training split, in place.
+
+    Biases are not regularised. Heads of tasks of other kinds than ``FITTED`` keep their weights.
+
+    Args:
+        tasks: tasks whose heads are fitted, by name.
+        splits: training splits by task.
+        tokens: tokens per micro-batch.
+    """
+    for name, task in tasks.items():
+        if task.kind not in FITTED:
+            continue
+        split = splits[name]
+        labels = torch.from_numpy(get_labels(split, range(len(split))))
+        head = model.heads[name]
+        assert isinstance(head, Head)
+        weight, bias = fit_logistic_regression(task, _read_states(model, split, tokens), labels)
+        with torch.no_grad():
+            head.weight.copy_(weight)
+            head.bias.copy_(bias)
+
+
+def fit_logistic_regression(task: Task, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the weights and biases of a head that minimise the task's loss.
+
+    A multi-label task has one regression per label, a multi-output task one per output.
+
+    Args:
+        states: inputs of the head, shape (examples, width), float64.
+        labels: see ``heads.compute_label_loss``.
+
+    Returns:
+        Weights of shape (head width, width) and biases of shape (head width,), float64.
+    """
+    regressions = {"multi_label": task.classes, "multi_output": len(task.outputs)}
+    outputs = task.classes * max(1, len(task.outputs))
+    weight = torch.zeros(outputs, states.shape[1], dtype=torch.float64, requires_grad=True)
+    bias = torch.zeros(outputs, dtype=torch.float64, requires_grad=True)
+    optimiser = torch.optim.LBFGS(
+        [weight, bias], max_iter=MAX_STEPS, tolerance_grad=1e-4, line_search_fn="strong_wolfe"
+    )
+
+    def compute_objective() -> Tensor:
+        optimiser.zero_grad()
+        loss = compute_label_loss(task, states @ weight.T + bias, labels)
+        # The loss of a task is a mean over its regressions.
+        objective = STRENGTH * regressions.get(task.kind, 1) * loss + weight.square().sum() / 2
+        objective.backward()
+        return objective
+
+    optimiser.step(compute_objective)
+    return weight.detach(), bias.detach()
+
+
+def _read_states(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
+    """Return the inputs of the head for every example, shape (examples, width), float64, CPU."""
+    model.module.eval()
+    states: dict[int, Tensor] = {}
+    with torch.no_grad():
+        for examples in model.split_for_prediction(split, range(len(split)), tokens):
+            batch = model.compute_head_inputs(split, examples).double().cpu()
+            states |= dict(zip(examples, batch, strict=True))
+    return torch.stack([states[example] for example in range(len(split))])
