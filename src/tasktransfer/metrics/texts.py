@@ -198,7 +198,7 @@ def _compute_overlap_f1(overlap: _Overlap) -> float:
 
 
 def clear_caches() -> None:
-    """Forget the normalised texts and compared pairs, which take about 50 MiB if there are many."""
+    """Forget the normalised texts and compared pairs, to free their memory."""
     _normalise_for_metric.cache_clear()
     _count_overlap.cache_clear()
 
