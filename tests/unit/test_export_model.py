@@ -46,6 +46,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.jobs import restore
 from tasktransfer.jobs.export_candidates import list_candidates, list_other_models
+from tasktransfer.jobs.export_card import _describe_absent_labels
 from tasktransfer.jobs.export_model import ExportRequest, export_model
 from tasktransfer.jobs.predictor import Predictor, load_predictor
 from tasktransfer.models.encoder import Encoder
@@ -388,12 +389,20 @@ def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
         ConfigError, match=r"--method sequential: The method is not a finished method for intent"
     ):
         export(study, out, "sequential")
+    with pytest.raises(ConfigError, match=r"always predicts the same label, so there is no model"):
+        export(study, out, "most_frequent")
     with pytest.raises(ConfigError, match=r"--model big: The method was not run with this model"):
         export(study, out, "baseline", model="big")
     out.mkdir()
     (out / "thesis.tex").write_text("")
     with pytest.raises(DataError, match=r"The folder contains no tasktransfer\.json"):
         export(study, out, "tfidf_logistic")
+
+
+def test_a_card_lists_labels_that_never_occur_in_test() -> None:
+    assert [*_describe_absent_labels([])] == []
+    sentence = " ".join(_describe_absent_labels(["login", "praise"])).strip()
+    assert sentence.endswith("that never occur in test (2): `login`, `praise`.")
 
 
 def test_tasks_without_a_model_for_export_are_named(

@@ -18,6 +18,7 @@ from tasktransfer.core.references import (
     CONTRASTIVE,
     FINE_TUNING,
     FROZEN,
+    MOST_FREQUENT,
     NEAREST,
     OF_A_MODEL,
     SCORING,
@@ -306,6 +307,11 @@ def select_method(
     names = list(dict.fromkeys(each.method for each in candidates))
     method = EXPORTED_AS.get(method, method) if method else None
     some = [c for c in candidates if method in (None, c.method, c.method.partition(":")[0])]
+    if method == MOST_FREQUENT:
+        raise ConfigError(
+            f"--method {method}: The method always predicts the same label, so there is no model "
+            f"to export. Choose one of {', '.join(names)}."
+        )
     if not some:
         raise ConfigError(
             f"--method {method}: The method is not a finished method for "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from tasktransfer.stats.calibration import ACCURACY
 FILE = "README.md"
 WITH_DEV = "instances_of_train_and_dev"
 """Key of the provenance of a model that is fitted on train and dev: its number of instances."""
+MAX_LISTED_LABELS = 20
+"""Maximum number of absent labels that a card lists."""
 _LICENCE = re.compile(r"\A---\s*\n.*?^license:\s*(\S[^\n]*)$", re.DOTALL | re.MULTILINE)
 LIBRARIES = {
     "transformers": "transformers",
@@ -152,6 +154,18 @@ def _format_scores(exported: ExportedModel) -> Iterator[str]:
         counts = f"| {row['label']} | {row['instances']:,} | {row['predicted']:,} "
         values = (_format_measure(*row[key]) for key in ("precision", "recall", "f1"))
         yield f"{counts}| {' | '.join(values)} |"
+    found = [row["label"] for row in scores["labels"] if row["instances"]]
+    yield from _describe_absent_labels([x for x in exported.labels if x not in found])
+
+
+def _describe_absent_labels(absent: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence about labels that never occur in test, or nothing if there are none."""
+    if absent:
+        listed = ", ".join(f"`{label}`" for label in absent[:MAX_LISTED_LABELS])
+        more = ", ..." if len(absent) > MAX_LISTED_LABELS else ""
+        yield ""
+        yield f"The scores say nothing about labels that never occur in test ({len(absent):,}):"
+        yield f"{listed}{more}."
 
 
 def _format_measure(value: float | None, low: float | None, high: float | None) -> str:
