@@ -348,7 +348,7 @@ def test_no_transfer_run_is_finished(tmp_path: Path) -> None:
 def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     study = make_study(tmp_path, rules="free")
     finish_all(study, dev)
-    with pytest.raises(ConfigError, match="records of a free study cannot be submitted"):
+    with pytest.raises(ConfigError, match="A study with rules: free cannot be submitted"):
         write_submission(study, Options("Friends", "tiny-bert"))
     # Nor can its records, though they keep the rules, once the config has changed its mind.
     under = make_study(tmp_path)

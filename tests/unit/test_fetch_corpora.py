@@ -325,7 +325,7 @@ def test_other_contents_of_empathetic_dialogues_are_refused(
         ("data.json", "[]", "(data.json):1: The JSON is broken"),
         ("data.json", "{}", "contains no dialogues for the split train"),
         ("dialogue_acts.json", "[]", "does not contain a JSON object"),
-        ("testListFile.json", None, "is in the list of dev"),
+        ("testListFile.json", None, "is in both the dev list and the test list"),
         ("valListFile.json", "", "contains no dialogues for the split dev"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tasktransfer import cli
-from tasktransfer.operate.pilot import read_job_number
+from tasktransfer.operate.pilot import read_job_id
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDY = {
@@ -131,7 +131,7 @@ def test_a_refusal_names_what_was_submitted_before(
     ],
 )
 def test_the_job_number_is_read_among_what_wrappers_print(output: str, number: str | None) -> None:
-    assert read_job_number(output) == number
+    assert read_job_id(output) == number
 
 
 @pytest.mark.parametrize("printed", ["'Checking project: ok'", "'17\\n18'", ""])
@@ -143,7 +143,9 @@ def test_output_without_one_job_number_is_refused(
     )
     assert pilot("--submit") == 2
     said = capsys.readouterr().err
-    assert "no job number can be read" in said and "Jobs submitted before: nothing" in said
+    assert (
+        "does not contain exactly one job ID" in said and "Jobs submitted before: nothing" in said
+    )
     assert len((checkout / "calls.txt").read_text().splitlines()) == 1
 
 

@@ -231,5 +231,7 @@ def test_too_large_sheets_and_wrong_keys_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--overlap 4: The number is larger than --raters 3"):
         plan(overlap=4)
     (tmp_path / "key.json").write_text("{}")
-    with pytest.raises(DataError, match=r"is not a key of rating sheets\. Specify the key\.json"):
+    with pytest.raises(
+        DataError, match=r"is not a key file for rating sheets\. Specify the key\.json"
+    ):
         read_key(tmp_path / "key.json")

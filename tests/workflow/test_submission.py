@@ -47,7 +47,7 @@ def test_a_free_study_is_reported_before_anything_is_trained(tmp_path: Path) -> 
     done = made.call("submission")
     assert done.returncode != 0
     assert (
-        "records of a free study cannot be submitted. Set rules: challenge"
+        "A study with rules: free cannot be submitted. Set rules: challenge"
         in done.stdout + done.stderr
     )
     assert not made.paths("", "metrics.json")

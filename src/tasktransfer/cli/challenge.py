@@ -80,7 +80,10 @@ def add_commands(commands: Any) -> None:
         "--out",
         metavar="FILE.zip",
         type=parse_file,
-        help="write this zip file (default: <results>/submissions/<dataset>-<model>.zip)",
+        help=(
+            "write the submission to this zip file (default: "
+            "<results>/submissions/<dataset>-<model>.zip)"
+        ),
     )
     add_json_option(command)
 

@@ -28,7 +28,9 @@ def add_commands(commands: Any) -> None:
     add_option(
         command, "preset", "PRESET", "copy this preset; `tasktransfer ls presets` lists their names"
     )
-    add_option(command, "file", "FILE", "write this file, which must not exist", type=Path)
+    add_option(
+        command, "file", "FILE", "write the copy to this file, which must not exist", type=Path
+    )
 
 
 def list_items(args: argparse.Namespace) -> None:

@@ -52,7 +52,8 @@ def add_commands(commands: Any) -> None:
     add_flag(command, "--dry-run", "report what would be copied without copying it")
     add_json_option(command)
     command = add_command(commands, "pack", pack_study)
-    add_option(command, "--out", "FILE", "write this Parquet file", type=parse_file, required=True)
+    what = "write the pack to this Parquet file"
+    add_option(command, "--out", "FILE", what, type=parse_file, required=True)
     what = "store the text of this file in the pack; it names the sources and licences of the data"
     add_option(command, "--provenance", "FILE", what, type=Path)
     what = "name the lab or person who made the records (default: no name)"

@@ -40,7 +40,7 @@ def add_commands(commands: Any) -> None:
     what = "read these files, which raters downloaded from their sheets"
     add_option(command, "answers", "ANSWERS", what, nargs="+", type=Path)
     add_option(command, "--key", "FILE", "read key.json of the sheets", type=Path, required=True)
-    what = "write this CSV file, which `tasktransfer judgements` reads"
+    what = "write the judgements to this CSV file, which `tasktransfer judgements` reads"
     add_option(command, "--out", "FILE", what, type=parse_file, required=True)
 
 

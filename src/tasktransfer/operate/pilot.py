@@ -35,7 +35,7 @@ _JOB_LINES = (
     re.compile(r"(\d{1,10});\S+"),
     re.compile(r"(\d{1,10})"),
 )
-"""Output lines of sbatch with a job number, the most explicit first.
+"""Output lines of sbatch with a job ID, the most explicit first.
 
 They are the forms without ``--parsable``, with it on a multi-cluster system, and with it alone.
 """
@@ -179,10 +179,10 @@ def submit_scripts(paths: Sequence[Path]) -> dict[str, str]:
     """Submit the scripts with sbatch: the shards after ``prepare``, ``finish`` after all of them.
 
     Returns:
-        Script name → job id.
+        Script name → job ID.
 
     Raises:
-        ConfigError: there is no sbatch, it refuses a script, or it prints no job number. The
+        ConfigError: there is no sbatch, it refuses a script, or it prints no job ID. The
             message names the jobs submitted before.
     """
     by_name = {path.stem: path for path in paths}
@@ -223,19 +223,20 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
             f"{path}: sbatch rejected the script: {message.strip()}. Jobs submitted before: "
             f"{submitted}."
         ) from error
-    number = read_job_number(done.stdout)
+    number = read_job_id(done.stdout)
     if number is None:
         raise ConfigError(
-            f"{path}: sbatch printed {done.stdout.strip()!r}, from which no job number can be "
-            "read, so later jobs cannot wait for this job. Look for the job with squeue, cancel "
-            "it with scancel, and call sbatch itself instead of a wrapper, or submit the scripts "
-            f"by hand. Jobs submitted before: {submitted}."
+            f"{path}: sbatch printed {done.stdout.strip()!r}, which does not contain exactly "
+            "one job ID, so later jobs cannot wait for this job. Look for the job with squeue, "
+            "cancel it with scancel, and call sbatch itself instead of a wrapper, or submit the "
+            "scripts by hand. "
+            f"Jobs submitted before: {submitted}."
         )
     return number
 
 
-def read_job_number(output: str) -> str | None:
-    """Return the job number in what sbatch and its wrappers printed.
+def read_job_id(output: str) -> str | None:
+    """Return the job ID in what sbatch and its wrappers printed.
 
     Returns:
         The number, or None if no line or several lines with different numbers name a job.

@@ -107,8 +107,8 @@ class DialogueSection(Section):
     order: FieldPath | None = Field(
         default=None,
         description=(
-            "field of a turn by which the turns of a dialogue are sorted: a number, an ISO date, "
-            "or a name with numbers; null to keep the order of the file"
+            "turn field by which the turns of a dialogue are sorted (a number, an ISO date, or a "
+            "name that contains numbers, such as turn_12); null to keep the file's order"
         ),
     )
     skip: Literal["empty"] | None = Field(

@@ -123,7 +123,7 @@ def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
             name = line.strip().removesuffix(".json")
             if name and splits.setdefault(name, split) != split:
                 raise DataError(
-                    f"{archive}: Dialogue {name} is in the list of dev and in the list of test. "
+                    f"{archive}: Dialogue {name} is in both the dev list and the test list. "
                     "Fetch the archive again."
                 )
     return splits

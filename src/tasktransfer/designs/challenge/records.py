@@ -16,8 +16,8 @@ def list_submission_records(study: Study, dataset: str, model: str) -> list[str]
     """
     if get_transfer_config(study).rules != "challenge":
         raise ConfigError(
-            f"{study.config_file}: The records of a free study cannot be submitted. Set rules: "
-            "challenge."
+            f"{study.config_file}: A study with rules: free cannot be submitted. "
+            "Set rules: challenge."
         )
     submitted = {stage.digest for run in select_transfer_runs(study.plan) for stage in run.stages}
     stages = [stage for stage in study.plan.stages if stage.digest in submitted]

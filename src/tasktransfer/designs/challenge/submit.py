@@ -89,9 +89,9 @@ def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
     file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
-            f"{file}: The study has rules: {rules}, and the records of a free study cannot be "
-            "submitted. Set rules: challenge and run the study again, which repeats the training "
-            "runs that finished without these rules."
+            f"{file}: A study with rules: {rules} cannot be submitted. Set rules: "
+            "challenge and run the study again, which repeats the training runs that finished "
+            "without these rules."
         )
     datasets = list(study.config.dataset_names)
     if options.dataset not in datasets:

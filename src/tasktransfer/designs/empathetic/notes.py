@@ -36,7 +36,7 @@ def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
         once = "" if (seeds > 1).all() else " (only dialogues for models with one seed)"
         over = f"dialogues and seeds{once}"
     return [
-        f"95 % intervals are over {over}. Intervals of perplexity are computed on the log scale.",
+        f"Intervals (95 %) are over {over}. Intervals of perplexity are computed on the log scale.",
         describe_blocks(frames),
         *list_method_notes(frames, frame),
     ]

@@ -184,7 +184,7 @@ class GenerationConfig(SettingConfig):
 
     large_model: ModelName | None = Field(
         default=None,
-        description="name of the larger generator, which has one layer more than the others",
+        description="name of the larger generator, which has one more layer than the others",
     )
 
 

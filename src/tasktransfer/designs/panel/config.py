@@ -173,8 +173,8 @@ class PanelConfig(CommonConfig):
     methods: Annotated[tuple[Method, ...], LIST, DISTINCT] = Field(
         default=METHODS,
         description=(
-            "methods to compare with each other; none, [], to train nothing and evaluate only "
-            "prompted models, your own raters and controls"
+            "methods to compare with each other; [] to train nothing and evaluate only prompted "
+            "models, your own raters and controls"
         ),
     )
     reduction: int = Field(

@@ -231,8 +231,8 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
         "of each method)."
     )
     text = (
-        "95 % intervals are over contexts and seeds, or over contexts only for one seed and for "
-        "untrained methods. The columns bootstrap_low and bootstrap_high of the CSV file contain "
+        "Intervals (95 %) cover contexts and seeds; with one seed, or for untrained methods, they "
+        "cover only contexts. The columns bootstrap_low and bootstrap_high of the CSV file contain "
         "bootstrap intervals from resampling contexts and seeds together."
     )
     cosines = describe_cosines(get_config(frames.study))

@@ -258,7 +258,7 @@ TABLES = (
     PROMPTED_TABLE,
     Table(
         "published_resources",
-        "Sizes and times of the paper",
+        "Model sizes and times reported in the paper",
         printed_data.read_published_resources,
         FlatTable(
             (

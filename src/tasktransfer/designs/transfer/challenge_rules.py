@@ -99,8 +99,7 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     if problems:
         raise ConfigError(
             f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]} Fix "
-            "the config, or set rules: free (the records of a free study cannot be "
-            "submitted)."
+            "the config, or set rules: free (a study with these rules cannot be submitted)."
         )
 
 

@@ -106,8 +106,8 @@ class TransferConfig(CommonConfig):
     ] = Field(
         exclude=True,
         description=(
-            "datasets of the study: datasets of the package with their tasks, and your own "
-            "datasets with their files"
+            "datasets of the study: built-in datasets with their tasks, and your own datasets with "
+            "their files"
         ),
     )
     models: Annotated[tuple[TransferModel, ...], LIST, AfterValidator(check_unique_names)] = Field(
@@ -131,9 +131,8 @@ class TransferConfig(CommonConfig):
     ) = Field(
         default=None,
         description=(
-            "transfer algorithms, or all for the paper's algorithms; the baseline always runs, "
-            "and [] runs only the baseline; null to use all algorithms, or only the baseline if "
-            "no task has a source"
+            "list of transfer algorithms, or `all` for those of the paper; the baseline always "
+            "runs, and [] runs no other algorithm; null means `all`, or [] if no task has a source"
         ),
     )
     controls: Annotated[
@@ -206,9 +205,9 @@ class TransferConfig(CommonConfig):
     pairs: Pairs = Field(
         default=None,
         description=(
-            "pairs of tasks from any datasets: all, or a list with source and target as "
-            "Dataset/task; null to use pairs within each dataset, unless sources or targets are "
-            "given"
+            "task pairs, within or across datasets: all, or a list of source and target "
+            "(Dataset/task); by default, all pairs within each dataset if neither sources nor "
+            "targets is set"
         ),
     )
     sources: Patterns | None = Field(

@@ -61,7 +61,7 @@ TRANSFER = Design(
     plan=plan_study,
     analysis=build_analysis,
     choose=commands.make_choice,
-    # Records of a free study cannot be submitted to the challenge.
+    # A study with rules: free cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_list_notes,
     refuse=refuse_leaks,

@@ -92,7 +92,7 @@ TABLES = (
         "with the same model, target and seed, in points. IQM is the interquartile mean of the "
         "deltas. Above 0 is the fraction of deltas above 0. Rank is the mean rank among the "
         "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between a "
-        "run and the baseline of its seed. Intervals are 95 % intervals over seeds, without "
+        "run and the baseline of its seed. Intervals (95 %) are over seeds, without "
         "resampling of test dialogues, unless the column header says otherwise. q is the p-value "
         "of a mean Δ of 0, over seeds and dialogues, adjusted for all rows of the table. A dash "
         "marks a number that cannot be computed, for example from one seed.",

@@ -64,7 +64,7 @@ def read_key(file: Path) -> SheetKey:
         ) from error
     parts = ("key", "kind", "sheets", "items")
     if not isinstance(key, dict) or key.get("schema") != SCHEMA or not key.keys() >= {*parts}:
-        raise DataError(f"{file}: The file is not a key of rating sheets. {KEY_REMEDY}.")
+        raise DataError(f"{file}: The file is not a key file for rating sheets. {KEY_REMEDY}.")
     if key["kind"] not in KINDS:
         raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {KEY_REMEDY}.")
     return cast(SheetKey, key)
