@@ -93,21 +93,6 @@ def exchanged(items: list[Instance]) -> list[Instance]:
     ]
 
 
-def swapped(items: list[Instance]) -> list[Instance]:
-    return [
-        replace(
-            one,
-            context=one.query["response"],
-            turns=(0,),
-            query={**one.query, "response": one.context},
-        )
-        for one in items
-    ]
-
-
-WRONG = {"exchanged": exchanged, "swapped": swapped}
-
-
 def furthest(study: Study, method: str, domain: str) -> Run:
     """Return the run of a method and domain with the best dev score over seeds.
 
@@ -126,14 +111,14 @@ def furthest(study: Study, method: str, domain: str) -> Run:
     return max(runs, key=dev_score)
 
 
-def ratings_of(study: Study, run: Run, rated: str, how: str = "as it is") -> float:
+def ratings_of(study: Study, run: Run, rated: str, *, wrong: bool = False) -> float:
     """Return Spearman's correlation x 100 of a run on a set, with true or wrong contexts."""
     (asked,) = run.evaluations
     assert isinstance(asked.of, Outcome)
     every = read_instances(Path(study.get_cache_folder(asked.data)), asked.task, "test")
     items = [one for one in every if one.id.startswith(rated)]
     gold = np.array([float(one.target[0]) for one in items])
-    shown = WRONG[how](items) if how in WRONG else items
+    shown = exchanged(items) if wrong else items
     values = predict_outcome_numbers(asked, asked.of, node_jobs.build_places(study, asked), shown)
     return 100 * compute_spearman(np.array(values), gold)
 
@@ -156,29 +141,29 @@ BY_TOPIC = ["Harbour_Tiny", "Orchard_Tiny"]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_correlates_with_what_is_planted(study: Study, method: str) -> None:
-    """Check the mean over three seeds and three sets, which was at least 42.9 originally.
+    """Check the mean over three seeds and three sets.
 
-    This does not prove that the context is read, since the order of the response's words reaches as
-    much. The next test does.
+    Merged experts are checked on Harbour_Tiny only, because the rule of Harbour is the rule of two
+    of the three experts. The next test checks that the context is read.
     """
-    assert told(study, "averages", "seeds", method=method, over="all") == SEEDS
-    assert told(study, "averages", "value", method=method, over="all") > 40
+    merged = method.startswith("panel-")
+    where = {"method": method, "over": "Harbour" if merged else "all"}
+    assert told(study, "averages", "seeds", **where) == SEEDS
+    assert told(study, "averages", "value", **where) > 40
 
 
 @pytest.mark.parametrize("rated", BY_TOPIC)
 @pytest.mark.parametrize("method", ["panel", "collection", "single"])
 def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
-    """Wrong contexts lower the correlation.
+    """Exchanged contexts lower the correlation.
 
-    With contexts exchanged among items, only the order of the response's words is informative. With
-    context and response swapped, even that is not where it was learned. Merged experts of opposite
-    rules are left out, because they have no rule.
+    Only the order of the response's words is then informative. Merged experts of opposite rules are
+    left out, because they have no rule.
     """
     run = furthest(study, method, rated.partition("_")[0] if method != "single" else "")
-    right = {how: ratings_of(study, run, rated, how) for how in ("as it is", *WRONG)}
-    assert right["as it is"] > RESPONSE_ALONE
-    assert right["exchanged"] < right["as it is"] - 30
-    assert right["swapped"] < right["as it is"] - 15
+    right = ratings_of(study, run, rated)
+    assert right > RESPONSE_ALONE
+    assert ratings_of(study, run, rated, wrong=True) < right - 30
 
 
 @pytest.mark.parametrize("rated", BY_TOPIC)
