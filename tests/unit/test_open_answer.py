@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 
 from report_results import Asked, make_results
-from tasktransfer.designs.transfer.figures.forest import has_hollow_interval
+from tasktransfer.designs.transfer.figures.forest import (
+    explain_hollow_intervals,
+    has_hollow_interval,
+)
 from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
 from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
@@ -129,6 +132,16 @@ def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     )
     assert list_unlearned(compare(("z", 70.0, "learned")), {}) == ""
     assert "sources" not in list_unlearned(compared, {}, has_sources=False)
+
+
+def test_the_answer_has_declared_short_names_and_no_initials() -> None:
+    states = [(A, 10.0, "not better"), (B, 20.0, "not better"), (C, 70.0, "learned")]
+    references = compare(*states).assign(dataset="DailyDialog", model="bert")
+    results = make_results(
+        Asked({"DailyDialog": (A, B, C)}, models=("bert",), shorts={A: "ER"})
+    ).replace({"references": references})
+    *_, last = build_open_answer(results)
+    assert "DailyDialog ER −30.0 and DailyDialog dialogue_nli −20.0" in last.text
 
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
@@ -303,3 +316,6 @@ def test_hollow_marks_are_explained_only_if_an_interval_excludes_0() -> None:
     assert not has_hollow_interval(table.iloc[1:], *ends)
     assert not has_hollow_interval(table.assign(joint_q=0.01), *ends)
     assert not has_hollow_interval(table.iloc[:0], *ends)
+    (note,) = explain_hollow_intervals(table, table.iloc[:0])
+    assert "(Benjamini-Hochberg) for all 2 mean changes." in note
+    assert explain_hollow_intervals(table.assign(joint_q=0.01), table.iloc[:0]) == []

@@ -64,7 +64,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
             panels[row["dataset"]].setdefault(line, []).append(estimate)
     names = list(dict.fromkeys(name for lines in panels.values() for name in lines))
     notes = [FILLED if summary["joint_q"].notna().any() else UNTESTED]
-    notes += _explain_hollow_intervals(summary, controls)
+    notes += explain_hollow_intervals(summary, controls)
     if summary["joint_low"].isna().any():
         notes.append(
             "A mark without a line has no interval. Some intervals are over seeds only, without "
@@ -76,7 +76,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
     return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 
 
-def _explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
+def explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
     """Return a note if an interval excludes 0 and its effect is not significant, else none."""
     families = (
         ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
@@ -100,9 +100,9 @@ def has_hollow_interval(table: pd.DataFrame, low: str, high: str, q: str) -> boo
 
 def _format_adjustment(families: Sequence[str]) -> str:
     return (
-        "A hollow mark whose interval excludes 0: the interval is for one effect, while q is "
-        f"its p-value adjusted (Benjamini-Hochberg) {' or '.join(families)}, because among "
-        "many effects some intervals exclude 0 by chance."
+        "A hollow mark's interval can exclude 0, because it is for one effect, while q is the "
+        "p-value of an effect of 0 over seeds and dialogues, adjusted (Benjamini-Hochberg) "
+        f"{' or '.join(families)}."
     )
 
 

@@ -5,6 +5,7 @@ It says which algorithm raises the mean score of each dataset, and which baselin
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import pandas as pd
@@ -17,7 +18,6 @@ from tasktransfer.designs.transfer.report.learned import (
     list_unlearned,
 )
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
-from tasktransfer.designs.transfer.tables.names import fit_short_names
 from tasktransfer.present.declared import Block
 from tasktransfer.results.frames import Frames
 
@@ -33,7 +33,7 @@ def build_open_answer(frames: Frames) -> list[Block]:
     """
     compared = compare_with_best_reference(frames)
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
-    unlearned = list_unlearned(compared, _fit_shorts(frames, compared), has_sources=has_sources)
+    unlearned = list_unlearned(compared, _select_shorts(frames, compared), has_sources=has_sources)
     blocks = [Block(text=unlearned)] if unlearned else []
     return [*_list_average_changes(frames), *blocks]
 
@@ -51,15 +51,14 @@ def _list_average_changes(frames: Frames) -> Iterator[Block]:
         yield Block(text=Markup("The table “{}” has all datasets and models.").format(link))
 
 
-def _fit_shorts(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
-    """Return (dataset, task) → the short name that the other parts of the page use."""
+def _select_shorts(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
+    """Return (dataset, task) → the task's declared short name, unless two tasks share it."""
     if compared.empty:
         return {}
-    cells = frames["cells"]
     shorts: dict[tuple[str, str], str] = {}
     for dataset, rows in compared.groupby("dataset", sort=False):
-        own = cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
-        tasks = dict.fromkeys([*own["target"], *own["source"], *rows["target"]])
-        for task, short in fit_short_names(tasks, frames.metadata.shorts).items():
-            shorts[str(dataset), task] = short
+        names = {task: frames.metadata.shorts.get(task, task) for task in rows["target"]}
+        counts = Counter(names.values())
+        for task, name in names.items():
+            shorts[str(dataset), task] = name if counts[name] == 1 else task
     return shorts
