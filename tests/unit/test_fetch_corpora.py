@@ -152,11 +152,12 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
     files["MULTIWOZ2 2/data.json"] = json.dumps(data)
     files["MULTIWOZ2 2/valListFile.json"] += "GONE0001.json\n"
     problem = f"1 of 8 dialogues of train cannot be read .dia.* {name}, turn 1: The turn is a user"
+    packed = pack_zip(files)  # a second archive would have other times, and another SHA-256
     with pytest.raises(DataError, match=problem):
-        fetch(WOZ, pack_zip(files))
+        fetch(WOZ, packed)
     assert not (tmp_path / "multiwoz20").exists()
     monkeypatch.setattr(multiwoz, "MAX_UNREADABLE_FRACTION", 0.5)
-    unread, absent = fetch(WOZ, pack_zip(files)) or ()
+    unread, absent = fetch(WOZ, packed) or ()
     assert problem[:30] in unread
     assert "1 names in the lists, such as GONE0001, have no dialogue" in absent
     assert name not in json.loads((tmp_path / "multiwoz20" / "train.json").read_text())

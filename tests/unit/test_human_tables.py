@@ -127,7 +127,7 @@ def test_only_the_files_that_are_named_give_tables(tmp_path: Path) -> None:
     files = write_judgements(tmp_path)
     config = load(tmp_path, {"ratings": files["ratings"]})
     assert {*frames_for(config)} == {"human_ratings", "human_agreement"}
-    assert config.files_read == {"human.ratings": files["ratings"]}
+    assert config.analysis_files == {"human.ratings": files["ratings"]}
     assert {*frames_for(load(tmp_path, None))} == set()
     with pytest.raises(ConfigError, match=r"human: The section contains no file\. Add ratings or"):
         load(tmp_path, {})

@@ -89,7 +89,7 @@ def collected(wildcards):
     """
     read = [
         STUDY.missing_results_log,
-        *map(expand_path, STUDY.config.files_read.values()),
+        *map(expand_path, STUDY.config.analysis_files.values()),
     ]
     return [*records(wildcards), *(file for file in read if Path(file).exists())]
 

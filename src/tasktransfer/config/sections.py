@@ -193,7 +193,7 @@ class CommonConfig(Section):
         return False
 
     @property
-    def files_read(self) -> Mapping[str, str]:
+    def analysis_files(self) -> Mapping[str, str]:
         """Files that only tables and figures read, by the key that names them."""
         return {}
 

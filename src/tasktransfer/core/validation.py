@@ -127,7 +127,7 @@ def list_problems(
 
 
 def _extract_key_path(details: ErrorDetails, value: Any) -> KeyPath:
-    """Return the keys and indices of an error, without pydantic's names of types between them."""
+    """Return an error's key path, without the type names that pydantic inserts into it."""
     key_path: list[str | int] = []
     for part in details["loc"]:
         if part in (value if isinstance(value, dict) else _list_indices(value)):

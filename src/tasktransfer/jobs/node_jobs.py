@@ -131,7 +131,7 @@ def fit_node(study: Study, node: Fit, design: DesignParts) -> None:
             names = [*(metric.key for metric in task.metrics), "score"]
             measures = compute_measures(task, names, predicted, golds, [])
             output.add_result(name, measures, len(test), "test")
-            output.rows += _build_rows(
+            output.rows += _build_prediction_rows(
                 task, test, predicted, compute_expected_values(task, probable), "test"
             )
 
@@ -187,7 +187,7 @@ def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: 
         golds = [instance.target for instance in instances]
         measures = compute_measures(task, node.measures, predictions, golds, values)
         output.add_result(node.task, measures, len(instances), node.split)
-        output.rows = _build_rows(task, instances, predictions, values, node.split)
+        output.rows = _build_prediction_rows(task, instances, predictions, values, node.split)
 
     run_recorded_job(study, node, design, work)
 
@@ -334,7 +334,7 @@ def _collect_ingredients(
     )
 
 
-def _build_rows(
+def _build_prediction_rows(
     task: Task,
     instances: Sequence[Instance],
     predictions: Sequence[tuple[str, ...]],

@@ -70,7 +70,7 @@ def predict_tasks(study: Study, node: Fit, output: JobOutput) -> None:
             predicted,
         )
         output.sizes[name]["train"] = len(train)
-        output.rows += _build_rows(task, test, predictions, predicted)
+        output.rows += _build_prediction_rows(task, test, predictions, predicted)
 
 
 def create_predictor(
@@ -136,7 +136,7 @@ def create_embedder(study: Study, node: Fit) -> Embed | None:
     return embed
 
 
-def _build_rows(
+def _build_prediction_rows(
     task: Task, test: Sequence[Instance], predictions: Sequence[tuple[str, ...]], split: str
 ) -> list[Row]:
     golds = [instance.target for instance in test]

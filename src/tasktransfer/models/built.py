@@ -19,7 +19,7 @@ BUILT_FILE = "built_model.json"
 VECTORS_FILE = "vectors.safetensors"
 
 
-def is_built(start: str) -> bool:
+def is_recipe_folder(start: str) -> bool:
     """Return whether a folder contains a model's recipe without weights."""
     return (Path(start) / BUILT_FILE).is_file()
 

@@ -93,7 +93,7 @@ def load_with_missing_modules(
     if config.model_type == "marian":
         freeze_positions(model)
     check_finite(model, start)
-    _check_direction(family, model, config, start)
+    _check_attention_direction(family, model, config, start)
     if pooler == "unused" and getattr(model, "pooler", None) is not None:
         model.pooler = None
         report["missing_keys"] = {p for p in report["missing_keys"] if not _is_pooler_parameter(p)}
@@ -271,23 +271,24 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
     backbone, _ = _load_from_pretrained(
         _select_auto_class("encoder"), config, start, revision, None
     )
-    raise _build_family_error(family, _measure_direction(backbone, start), config, start)
+    raise _build_family_error(family, _detect_family(backbone, start), config, start)
 
 
-def _check_direction(family: Family, model: Any, config: Any, start: str) -> None:
-    if family == "encoder_decoder" or (right := _measure_direction(model, start)) == family:
+def _check_attention_direction(family: Family, model: Any, config: Any, start: str) -> None:
+    """Raise ModelError if the attention, causal or bidirectional, does not fit the family."""
+    if family == "encoder_decoder" or (right := _detect_family(model, start)) == family:
         return
     if family == "encoder":
         # A diverged training can leave attention that depends on a single token. The architecture
         # is therefore tested with random weights.
         with torch.random.fork_rng(devices=[]):
             fresh = _select_auto_class(family).from_config(config, dtype=torch.float32)
-        right = _measure_direction(fresh, start)
+        right = _detect_family(fresh, start)
     if right != family:
         raise _build_family_error(family, right, config, start)
 
 
-def _measure_direction(model: Any, start: str) -> Family:
+def _detect_family(model: Any, start: str) -> Family:
     """Return ``encoder`` if a token's output depends on later tokens, else ``decoder``.
 
     It is measured from outputs, because the effect of a config's switches (``is_decoder``,

@@ -205,7 +205,9 @@ class Encoder:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
 
     def compute_head_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """Return what the head of a task without spans and options reads, without dropout.
+        """Return the input of the task's head, computed without dropout.
+
+        The task must not have spans or options.
 
         Returns:
             States of shape (examples, input width of the head).

@@ -23,7 +23,7 @@ from tasktransfer.models.built import (
     create_encoder_pair,
     create_random_model,
     duplicate_encoder,
-    is_built,
+    is_recipe_folder,
 )
 from tasktransfer.models.check_parameters import Note
 from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_missing_modules
@@ -194,7 +194,7 @@ def _build_encoder(
 def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
     """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
-    if is_built(start):
+    if is_recipe_folder(start):
         return create_encoder_pair(create_random_model(start, dropout), loading.seed)
     if (Path(start) / WEIGHTS_FILE).is_file() and adapter is None:
         return create_empty_encoder_pair(start, dropout)
@@ -266,7 +266,7 @@ def _load_pretrained(
     The weights of a built model are initialised at random.
     """
     dropout, adapter = loading.training.dropout, loading.model.adapter
-    if is_built(start):
+    if is_recipe_folder(start):
         model = create_random_model(start, dropout)
         use_fast_dropout(model)
         return model

@@ -45,7 +45,7 @@ def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, 
         dataset: check only this dataset.
     """
     names = [name for name in study.config.dataset_names if dataset in (None, name)]
-    absent = [] if dataset else _find_absent_files(study.config.files_read)
+    absent = [] if dataset else _find_absent_files(study.config.analysis_files)
     # Several tasks may need the same missing file.
     messages = [*(m for name in names for m in _collect_missing_data(study, name)), *absent]
     return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))

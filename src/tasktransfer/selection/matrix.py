@@ -80,7 +80,7 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
 def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
     """Compute the columns of ``selection.columns.REGRET``, matrix by matrix."""
     every = show_progress(matrices, "judging selectors")
-    return build_frame([row for matrix in every for row in _build_rows(matrix, ks)], REGRET)
+    return build_frame([row for matrix in every for row in _build_regret_rows(matrix, ks)], REGRET)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -240,7 +240,7 @@ def join_matrices(several: Sequence[Matrix]) -> Matrix:
     )
 
 
-def _build_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
+def _build_regret_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[object, ...]]:
     seeds = matrix.scores.shape[2]
     for one in judge_selectors(matrix.scores, matrix.values, ks, matrix.gains):
         yield (

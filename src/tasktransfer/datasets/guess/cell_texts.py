@@ -26,7 +26,11 @@ class ParsedCells:
 
 
 def parse_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], ParsedCells]:
-    """Return rows in which lists and objects replace their texts, and the fields concerned."""
+    """Parse the lists and objects that cells contain as text.
+
+    Returns:
+        The rows with parsed values, and the parsed fields with notes.
+    """
     plain, decoded = [dict(row.values) for row in rows], ParsedCells()
     for key in {key: None for row in plain for key, value in row.items() if isinstance(value, str)}:
         filled = [row for row in plain if not is_null(row.get(key))]

@@ -112,9 +112,9 @@ def expand_object_lists(columns: Columns, rows: int) -> Columns:
 
 
 def expand_lists(columns: Columns, rows: int) -> Columns:
-    """Return the columns, with the items of lists that contain a label added by index.
+    """Return the columns, plus one per position of each list column whose lists contain a label.
 
-    An example of a list is ``["a text", "a label"]``.
+    An example of such a list is ``["a text", "a label"]``.
 
     Args:
         columns: columns of the rows.

@@ -46,8 +46,8 @@ def parse_prediction(task: Task, text: str) -> Prediction | Fault:
             return _parse_list(task, text.strip())
 
 
-def has_decimal_point(task: Task, text: str) -> bool:
-    """Return whether a text like ``4.0`` is accepted as an integer."""
+def is_dotted_integer(task: Task, text: str) -> bool:
+    """Return whether a valid answer is an integer with a decimal point, such as ``4.0``."""
     return get_value_kind(task) == "integer" and "." in text
 
 

@@ -22,7 +22,7 @@ from tasktransfer.designs.challenge.parse import (
     INVALID,
     Fault,
     Prediction,
-    has_decimal_point,
+    is_dotted_integer,
     parse_prediction,
 )
 from tasktransfer.designs.challenge.rows import Rows, read_rows
@@ -258,7 +258,7 @@ class _FileReader:
         """Return the prediction of each row, None for invalid ones, which are reported."""
         faults = {text: it for text, it in parsed.items() if isinstance(it, Fault)}
         valid = {text: it for text, it in parsed.items() if not isinstance(it, Fault)}
-        dotted = {text for text in valid if has_decimal_point(self.task.task, text)}
+        dotted = {text for text in valid if is_dotted_integer(self.task.task, text)}
         dotted_lines: list[int] = []
         if faults or dotted:
             for name, text, line in zip(rows.ids, rows.values, rows.lines, strict=True):

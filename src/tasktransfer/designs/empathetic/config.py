@@ -231,7 +231,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def pretrains(self) -> bool:
-        """True if a model is trained on other replies first."""
+        """True if any model is first trained on replies from outside EmpatheticDialogues."""
         return "generation" in self.settings or self.pretraining.retrieval
 
     def list_vocabulary_datasets(self, model: str) -> tuple[str, ...]:
@@ -248,7 +248,7 @@ class EmpatheticConfig(CommonConfig):
         return tuple(name for name in read if name in self.dataset_names)
 
     @property
-    def files_read(self) -> Mapping[str, str]:
+    def analysis_files(self) -> Mapping[str, str]:
         files = self.human.files if self.human else {}
         return {f"human.{key}": path for key, path in files.items()}
 

@@ -39,10 +39,10 @@ FEW_METHODS = ("panel-mean", "single")
 """Methods that few-shot transfer starts from (Tables V and VI)."""
 
 
-def limit_pairs(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
-    """Return the hyperparameters of a training on pairs.
+def resolve_pair_training(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
+    """Return a section's hyperparameters, with limits no larger than the numbers of pairs.
 
-    Limits are at most the numbers of pairs that the recipe keeps, so that a forecast knows them.
+    The recipe keeps these numbers of pairs per domain, so a forecast can use the limits as sizes.
     """
     settings, pairs = config.resolve_hyperparameters(section), config.pairs
     return replace(
@@ -66,7 +66,7 @@ def make_joint_steps(domains: tuple[str, ...], config: PanelConfig) -> list[Step
         start=alike if others else None,
         sampler=config.joint.sampler,
         test_on=(),
-        training=limit_pairs(config, config.joint),
+        training=resolve_pair_training(config, config.joint),
     )
     experts = [
         Step(
@@ -75,7 +75,7 @@ def make_joint_steps(domains: tuple[str, ...], config: PanelConfig) -> list[Step
             start=joint,
             trains=(f"adapter.{domain}", f"head.{domain}"),
             test_on=(),
-            training=limit_pairs(config, config.experts),
+            training=resolve_pair_training(config, config.experts),
         )
         for domain in domains
     ]
@@ -95,7 +95,7 @@ def make_whole_step(
         make_selection((task,), section),
         start=None,
         test_on=(),
-        training=limit_pairs(config, section, domains),
+        training=resolve_pair_training(config, section, domains),
     )
 
 

@@ -300,7 +300,7 @@ class ProbesConfig(CommonConfig):
         return self.corpora
 
     @property
-    def files_read(self) -> Mapping[str, str]:
+    def analysis_files(self) -> Mapping[str, str]:
         named = {key: getattr(self.probes, key) for key in ("word_vectors", "human_judgements")}
         return {f"probes.{key}": path for key, path in named.items() if path is not None}
 

@@ -66,7 +66,7 @@ def declare_labels(*, folded: bool) -> Table:
     return Table(
         "labels",
         "Scores of each label",
-        uncertainty.list_labels,
+        uncertainty.list_label_scores,
         FlatTable(
             (
                 make_text_column("dataset", "Dataset"),

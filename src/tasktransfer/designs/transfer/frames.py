@@ -165,7 +165,7 @@ def _has_race(study: Study) -> bool:
 
 
 def _has_mixing(study: Study) -> bool:
-    return get_transfer_config(study).multi_source.mixes
+    return get_transfer_config(study).multi_source.uses_bandit
 
 
 CURVES: Columns = (

@@ -101,8 +101,8 @@ class MultiSourceConfig(Section):
         )
 
     @property
-    def mixes(self) -> bool:
-        """True if a bandit mixes the sources of any run, provided that ``mode`` is not off."""
+    def uses_bandit(self) -> bool:
+        """True if any algorithm is a bandit, which mixes a run's sources; ignores ``mode``."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def select_algorithms(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:

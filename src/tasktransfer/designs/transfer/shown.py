@@ -145,7 +145,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             reads,
             section=section,
             folded=kind not in OPEN,
-            part=partial(draw.select_part, dataset),
+            part=partial(draw.select_dataset_frames, dataset),
             text=kind,
             data=partial(training_curves.select_means, dataset) if kind == CURVES else None,
         )
@@ -269,7 +269,7 @@ def build_analysis(study: Study) -> Analysis:
     declared = declare_analysis(
         kinds,
         selectors=bool(config.selectors),
-        mixing=config.multi_source.mixes,
+        mixing=config.multi_source.uses_bandit,
         across=bool(list_cross_dataset_pairs(config)),
         methods=_select_section(study) if compares_methods(study) else None,
         labels=has_labels(study),

@@ -40,6 +40,6 @@ def plot_figure(kind: str, dataset: str, frames: Frames) -> Figure | None:
     return DRAW[kind](frames, dataset)
 
 
-def select_part(dataset: str, frames: Frames) -> Frames:
+def select_dataset_frames(dataset: str, frames: Frames) -> Frames:
     """Return the frames with the rows of one dataset, for its figures."""
     return select_dataset(frames, dataset)

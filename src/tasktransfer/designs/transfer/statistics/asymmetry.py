@@ -123,7 +123,10 @@ def _estimate_difference(
 
 
 def _read_degrees(cell: Any) -> float:
-    """Return the degrees of freedom of a cell's test set; 1 without one, when its error is 0."""
+    """Return the degrees of freedom of a cell's test error.
+
+    1 if the cell has none; its test error is then 0.
+    """
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 

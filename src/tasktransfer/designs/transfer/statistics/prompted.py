@@ -67,7 +67,7 @@ def make_prompted(frames: Frames) -> pd.DataFrame:
 def compute_prompted_table(
     collected: Collected, scores: Mapping[Key, PromptedScore]
 ) -> pd.DataFrame:
-    """Compute the columns of ``PROMPTED``, with a row per target and per mean of a dataset.
+    """Return the table ``PROMPTED``: one row per target, and one per dataset for its mean.
 
     A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
 

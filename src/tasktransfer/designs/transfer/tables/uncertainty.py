@@ -103,8 +103,11 @@ def list_methods(frames: Frames) -> pd.DataFrame | None:
     return frame.assign(mark=mark.mask(frame["recommended"], "recommended"))
 
 
-def list_labels(frames: Frames) -> pd.DataFrame | None:
-    """Return the scores of each label, or None if no task has one label per input."""
+def list_label_scores(frames: Frames) -> pd.DataFrame | None:
+    """Return the first ``MOST_LABELS`` rows of label scores.
+
+    None if no task has one label per input.
+    """
     return frames["labels"].head(MOST_LABELS) if "labels" in frames else None
 
 
