@@ -314,10 +314,10 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     better = [f"{value:.1f}".replace("-", "−") for value in random["value"] - random["floor"]]
     words = " ".join(SELECTION.split())
     first, second, third = better
-    assert f"by {first} points after pre-train → fine-tune and by {second} after multitask" in words
+    assert f"by {first} points for pre-train → fine-tune and by {second} for multitask" in words
     worse = third.removeprefix("−")
     assert third != worse
-    assert f"is {worse} points worse than random after multitask → fine-tune" in words
+    assert f"is {worse} points worse than random for multitask → fine-tune" in words
 
 
 def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.DataFrame) -> None:
