@@ -84,7 +84,7 @@ def _describe_learned(best: Row, collapsed: str) -> str:
     """Return the state of a baseline that has learned, from the row of the best reference."""
     q = best.get("q")
     more = f"; {collapsed}" if collapsed else ""
-    if is_missing(q):
+    if q is None or is_missing(q):
         return f"learned (above the best reference, not tested{more})"
     if q <= MOST_Q:
         return f"learned (significantly above the best reference{more})"
