@@ -104,7 +104,11 @@ def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
         {"weight_decay": 0.0},
     ]
     fitted = {"head_initialization": "logistic_regression"}
-    first = [*changes[:2], fitted, fitted | changes[1]] if base.reads == "mean" else changes[:2]
+    first = (
+        [changes[0], fitted, fitted | changes[1], changes[1]]
+        if base.reads == "mean"
+        else changes[:2]
+    )
     yield from ((300, replace(base, **change), 0) for change in [*first, *changes[2:4]])
     yield from ((size, base, 0) for size in (1000, 100, 500))
     yield from ((300, replace(base, **change), 0) for change in changes[4:])

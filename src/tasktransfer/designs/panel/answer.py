@@ -77,8 +77,8 @@ def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
     ends = format_interval(row["low"], row["high"], ".1f")
     return (
         "With the contexts of other items, the correlation is "
-        f"{format_number(row['value'], '.1f')} {ends}. Only the responses contribute to this "
-        "correlation."
+        f"{format_number(row['value'], '.1f')} (95 % interval {ends}). Only the responses "
+        "contribute to this correlation."
     )
 
 
