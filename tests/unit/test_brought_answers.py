@@ -99,7 +99,7 @@ def test_noise_is_not_significant_and_people_are(
 ) -> None:
     found = read_table(rated[0], "correlations").set_index("method")
     assert (found.loc["noise", "q"] > 0.01).all()  # by chance, 5 % of noise is below 0.05
-    assert (found.loc["people", "value"] > 90).all()
+    assert (found.loc["people", "value"] > 85).all()  # not 100, because their ratings have noise
     assert (found.loc["people", "q"] < 0.01).all()
     tests = read_table(rated[0], "tests").set_index(["method", "against"])
     assert (tests.loc[("people", "cosine-last"), "q"] < 0.05).all()
