@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,13 +119,17 @@ def test_random_heads_do_not_change_an_identity() -> None:
 # --- round 0 --------------------------------------------------------------------------------------
 
 
-def run(load: Loader, training: Training, folder: Path | None = None) -> Trained:
-    """Train with fitted heads on a learning rate that destroys the model."""
+def run(
+    load: Loader, training: Training, folder: Path | None = None, dies_after: int = 0
+) -> Trained:
+    """Train with fitted heads; the process ends after a round if ``dies_after`` is its number."""
     model, split = load("encoder", "DailyDialog", EMOTION.name, reads="mean")
     assert isinstance(model, Encoder)
     fit_heads(model, {EMOTION.name: EMOTION}, {EMOTION.name: split}, 256)
     stage = small_stage(
-        EMOTION.name, training=training, selection=Selection((EMOTION.name,), patience=1)
+        EMOTION.name,
+        training=training,
+        selection=Selection((EMOTION.name,), patience=None if folder else 1),
     )
     budget = TokenBudget(256, "training")
     splits = {EMOTION.name: split}
@@ -134,7 +138,17 @@ def run(load: Loader, training: Training, folder: Path | None = None) -> Trained
     if folder is not None:
         kept = Snapshots(folder, {"stage": "a"}, print, share=float("inf"), least=0.0)
     progress = Progress(1, "test", io.StringIO())
+    if dies_after:
+        progress.report_round = _die_after(dies_after)  # type: ignore[method-assign]
     return train(model, stage, {EMOTION.name: EMOTION}, splits, splits, setup, progress, kept)
+
+
+def _die_after(last: int) -> Callable[..., None]:
+    def end(number: int, *_: object) -> None:
+        if number == last:
+            raise InterruptedError
+
+    return end
 
 
 @pytest.fixture
@@ -165,3 +179,19 @@ def test_without_fitted_heads_round_0_is_neither_measured_nor_chosen(load: Loade
     trained = run(load, Training(epochs=4, batch_size=2, learning_rate=1e-3))
     (best,) = trained.best
     assert (trained.rounds[0].round, best.round, best.score) == (1, 1, 90.0)
+
+
+@pytest.mark.usefixtures("worsens")
+def test_a_resumed_training_still_keeps_the_fitted_model(load: Loader, tmp_path: Path) -> None:
+    training = replace(FITTED, epochs=3, batch_size=2, learning_rate=1e-3)
+    with pytest.raises(InterruptedError):
+        run(load, training, tmp_path, dies_after=2)
+    resumed = run(load, training, tmp_path)
+    (best,) = resumed.best
+    assert resumed.resumed_after == [1]
+    assert (resumed.last, best.round, best.score) == (3, 0, 90.0)
+    model, split = load("encoder", "DailyDialog", EMOTION.name, reads="mean")
+    assert isinstance(model, Encoder)
+    fit_heads(model, {EMOTION.name: EMOTION}, {EMOTION.name: split}, 256)
+    fitted = get_heads(model)[EMOTION.name].weight
+    assert torch.equal(best.weights[f"heads.{EMOTION.name}.weight"], fitted.detach())

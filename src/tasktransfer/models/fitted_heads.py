@@ -1,7 +1,7 @@
 """Initialisation of new task heads by logistic regression on the encoder's states.
 
 With a random head, the first updates of fine-tuning distort the pretrained states, and a model that
-is trained on a few hundred instances may not recover. Fitting the head first avoids this (Kumar et
+is trained on a few hundred instances may not recover. Fitting the head first reduces this (Kumar et
 al. 2022, "Fine-Tuning can Distort Pretrained Features and Underperform Out-of-Distribution").
 """
 
@@ -24,7 +24,7 @@ FITTED: tuple[TaskKind, ...] = (
     "multi_label",
     "multi_output",
 )
-"""Kinds of tasks whose heads can be fitted, because each of their outputs stands for a label."""
+"""Kinds of tasks whose heads can be fitted, because each output scores one label."""
 STRENGTH = 1.0
 """Inverse of the L2 regularisation, scikit-learn's ``C``; the default of scikit-learn."""
 MAX_STEPS = 300

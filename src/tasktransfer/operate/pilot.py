@@ -182,7 +182,7 @@ def submit_scripts(paths: Sequence[Path]) -> dict[str, str]:
         Script name → job ID.
 
     Raises:
-        ConfigError: there is no sbatch, it refuses a script, or it prints no job ID. The
+        ConfigError: sbatch is missing, rejects a script, or prints no job ID. The
             message names the jobs submitted before.
     """
     by_name = {path.stem: path for path in paths}

@@ -221,7 +221,7 @@ def compute_release_revision(path: Path | str, dataset: str, memo: Path | None =
         memo: cache file for digests. None to hash all files.
 
     Raises:
-        DataError: there is no release, or one of its files is missing.
+        DataError: the release or one of its files is missing.
     """
     source = find_source(path, dataset)
     if source.kind == "folder":
