@@ -44,15 +44,24 @@ from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_sco
 DIALOGUES = 200
 
 
-def make_cell(right: float, seeds: Sequence[int] = (NO_SEED,), dialogues: int = DIALOGUES) -> Cell:
-    """Return a cell whose runs are right on this fraction of dialogues, mostly the same ones."""
+def make_cell(
+    right: float,
+    seeds: Sequence[int] = (NO_SEED,),
+    dialogues: int = DIALOGUES,
+    by_seed: float = 0.0,
+) -> Cell:
+    """Return a cell whose runs are right on this fraction of dialogues, mostly the same ones.
+
+    The fraction changes by ``by_seed`` from one seed to the next.
+    """
     units = build_dialogue_units([f"d{number:04}" for number in range(dialogues)])
     ease = np.random.default_rng(0).random(dialogues)
     runs = []
-    for seed in seeds:
+    for index, seed in enumerate(seeds):
         own = np.random.default_rng([int(100 * right), seed + 1]).random(dialogues)
         is_right = np.zeros((dialogues, 1))
-        is_right[np.argsort(ease + 0.4 * own)[: round(right * dialogues)]] = 1.0
+        known = round((right + index * by_seed) * dialogues)
+        is_right[np.argsort(ease + 0.4 * own)[:known]] = 1.0
         resampled = compute_jackknife_scores(
             np.hstack([is_right, np.ones_like(is_right)]),
             lambda sums: 100 * sums[..., 0] / sums[..., 1],
@@ -96,6 +105,18 @@ def test_the_simplest_method_that_is_not_significantly_worse_is_recommended() ->
     assert sentence.startswith("Own/intent: use frozen embeddings with logistic regression (8")
     assert "fine-tuning is not significantly better with 300 training instances (+" in sentence
     assert sentence.endswith("and takes 40 times as long to train.")
+
+
+def test_a_method_that_is_significantly_worse_than_any_other_is_not_recommended() -> None:
+    """A best method that varies between two seeds is significantly better than no other method."""
+    table = build_table(
+        make_method(TRANSFER, make_cell(0.6, range(2), by_seed=0.39), "bert", variant="a:b"),
+        make_method(FINE_TUNING, make_cell(0.75, range(2)), "bert"),
+        make_method(TFIDF, make_cell(0.55)),
+    ).set_index("method")
+    assert table.loc[TRANSFER, "is_best"] and table.loc[TFIDF, "best_q"] > 0.05
+    assert table["recommended"].to_dict() == {TFIDF: False, FINE_TUNING: True, TRANSFER: False}
+    assert table.loc[TFIDF, "q"] <= 0.05
 
 
 def test_q_is_adjusted_over_all_pairs() -> None:

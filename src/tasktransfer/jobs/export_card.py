@@ -40,8 +40,8 @@ SCOPES = {
 }
 RULES = {
     "user": "The method was chosen by the person who exported it.",
-    "recommended": "The method is the simplest one that is not significantly worse than the best "
-    "one on test, so its test score may be slightly too high.",
+    "recommended": "The method is the simplest one that is not significantly worse than any other "
+    "method on test, so its test score may be slightly too high.",
     "dev": "Dev scores chose the method.",
 }
 """Rule by which the method was chosen → sentence."""

@@ -85,7 +85,7 @@ METHODS: Columns = (
     (
         "recommended",
         FLAG,
-        "the simplest method that is not significantly worse than the best (q > 0.05)",
+        "the simplest method that is not significantly worse than any other method (q > 0.05)",
     ),
     ("delta", NUMBER, "score minus that of the recommended method, in pairs, points"),
     ("delta_low", NUMBER, "lower end of the delta's 95 % interval over dialogues and seeds"),
@@ -186,7 +186,7 @@ FRAMES = (
     Frame("control_runs", columns.RUNS, collect.make_control_runs),
     Frame("prompted", PROMPTED, prompted.make_prompted, planned=_has_prompted),
     Frame("references", REFERENCES, references.make_references, planned=has_references),
-    Frame("methods", METHODS, methods.make_methods, planned=compares_methods),
+    Frame("methods", METHODS, methods.make_methods, planned=compares_methods, version=2),
     Frame("labels", LABELS, answers.make_labels, planned=has_labels),
     Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_labels),
     Frame("errors", ERRORS, answers.make_errors, planned=has_own_labels),

@@ -81,10 +81,10 @@ def declare_methods_table() -> Table:
             "All methods on the same test instances, from the simplest to the most complex. The "
             "score (0-100) is the mean over seeds with its 95 % interval over dialogues and "
             "seeds. The recommended method is the simplest method that is not significantly worse "
-            "than the best (q > 0.05). Δ is the paired difference from the recommended method in "
-            "points, and q is its p-value, adjusted for all pairs of a task's methods. Seconds "
-            "are for one seed, and the seconds of a reference include its predictions. The best "
-            "method is selected on the test split, so its own score is slightly too high."
+            "than any other method (q > 0.05). Δ is the paired difference from the recommended "
+            "method in points, and q is its p-value, adjusted for all pairs of a task's methods. "
+            "Seconds are for one seed, and the seconds of a reference include its predictions. The "
+            "best method is selected on the test split, so its own score is slightly too high."
         ),
         nothing=NOTHING,
         planned=compares_methods,
@@ -103,7 +103,7 @@ def declare_methods_figure() -> Figure:
         caption=(
             "Scores of all methods on each target with 95 % intervals over dialogues and seeds. "
             "The filled mark shows the recommended method: the simplest method that is not "
-            "significantly worse than the best."
+            "significantly worse than any other method."
         ),
         nothing=NOTHING,
         planned=compares_methods,

@@ -3,7 +3,7 @@
 All methods of a target are compared in pairs, on the same test instances and seeds. q is adjusted
 over all of a target's pairs, because the best method is not known before the comparison. The
 recommended method is the simplest one (``core.references``) that is not significantly worse than
-the best one (docs/decisions/0042).
+any other method (docs/decisions/0042).
 """
 
 from __future__ import annotations
@@ -177,14 +177,16 @@ def choose_recommended(
 ) -> int | None:
     """Return the index of the recommended method, or None if the best one could not be tested.
 
+    The difference from the best method alone is not enough: if the best method varies between
+    seeds, nothing is significantly worse than it, although other methods may differ significantly.
     Of several models with the same method, the one with the higher score is recommended.
     """
     others = [index for index in range(len(methods)) if index != best]
-    q = {index: pairs[index, best].q for index in others}
-    if np.isnan(list(q.values())).all():
+    if all(np.isnan(pairs[index, best].q) for index in others):
         return None
+    worse = {a for (a, _), pair in pairs.items() if pair.delta < 0 and pair.q <= MARKED}
     order = list(METHODS)
-    candidates = [best, *(index for index in others if q[index] > MARKED)]
+    candidates = [best, *(i for i in others if i not in worse and not np.isnan(pairs[i, best].q))]
     return min(
         candidates, key=lambda index: (order.index(methods[index].name), -methods[index].score)
     )
