@@ -27,18 +27,18 @@ TEXT = """# Redundant tests
 `python -m benchmarks.redundant_tests` looks for tests that could be removed:
 
 1. Each test runs once, and its branches are recorded.
-2. Mutants are sampled. A mutant is a function of the package with one changed operator, condition,
-   constant, text, call or error. Lines that few tests cover come first.
-3. Every test that covers a mutant's line is run against the mutant.
+2. Mutants are sampled, starting with lines that few tests cover. A mutant is a function of the
+   package with one changed operator, condition, constant, text, call or error.
+3. All tests that cover a mutant's line are run against the mutant.
 
-A test function is redundant if it kills at least {least} mutants, if another remaining test kills
-each of them, and if remaining tests cover each of its branches. The longest functions are tried
-first. Tests of other groups and tiers do not count, although they cover more.
+A test function is redundant if it kills at least {least} mutants, and if the remaining tests also
+kill each of these mutants and cover each of its branches. The longest functions are tried first.
+Only tests of the same group and tier count.
 
 ## Results
 
-The columns on branches count the functions that cover no branch alone. Each function counts only if
-the functions that were counted before it are not needed.
+The column "no own branch" counts the functions whose branches are all covered by other functions
+as well. Functions that were counted before do not count as other functions.
 
 {groups}
 
@@ -46,7 +46,7 @@ the functions that were counted before it are not needed.
 
 The sample limits the evidence: no mutant leaves out a sort, changes a preset, or removes a library.
 When these groups were measured, the first test of each file was not run against mutants, because
-its branches were attributed to the file. More mutants can only be killed with it.
+its branches were attributed to the file. With it, more mutants may be killed.
 
 ## Decisions
 

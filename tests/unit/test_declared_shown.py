@@ -190,20 +190,20 @@ def transfer(
 
 def of_cells(sentences: list[str]) -> list[str]:
     """Return the sentences without those about each target, which have separate tests."""
-    begins = ("No transfer", "Averaged", "The largest", "Nothing can", "1 of", "None of")
+    begins = ("No transfer", "Averaged", "The largest", "Nothing can", "Of ")
     return [line for line in sentences if line.startswith(begins)]
 
 
 def test_a_planted_transfer_is_found_and_named() -> None:
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5)))
     assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[0]
-    assert "(+1.00 [+0.50, +1.50])" in told[0]
-    assert told[1].startswith("1 of 2 cells")
-    assert "none are significantly worse" in told[1]
+    assert "(+1.00 [+0.50, +1.50] points)" in told[0]
+    assert told[1].startswith("Of 2 cells")
+    assert "1 is significantly better" in told[1] and "none is significantly worse" in told[1]
     assert "ER → DN " in told[2] and "+6.0 [+5.0, +7.0] points" in told[2]
     assert not any("loss" in line for line in told)
     worse = of_cells(transfer([6.0, -4.0], [0.9, 0.01], (-2.0, -1.0)))
-    assert "none of 2 cells" in worse[1].lower() and "1 is significantly worse" in worse[1]
+    assert "none is significantly better" in worse[1] and "1 is significantly worse" in worse[1]
     assert "The largest significant loss is DN → ER" in worse[2]
 
 
@@ -233,8 +233,8 @@ def test_an_interval_of_one_of_several_means_is_not_significant_by_itself() -> N
 def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
     one_label = [("multitask", A, B, 1), ("baseline", "", B, 2)]
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label))
-    assert "1 of the 2 averaged cells have runs or baselines that predict" in told[0]
-    assert "; 1 of these cells have runs or baselines that predict one label only." in told[1]
+    assert "1 of the 2 averaged cells has runs or baselines that predict" in told[0]
+    assert "; 1 of these cells has runs or baselines that predict one label only." in told[1]
     assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[2]
 
 

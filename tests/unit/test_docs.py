@@ -37,10 +37,11 @@ def named(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub and the site build them."""
+    """Return the anchors of a page's headings, as GitHub and the site build them, and others."""
     heads = re.findall(r"^#+ (.+)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     plain = [re.sub(r"\[([^]]*)\]\([^)]*\)|[`*]", r"\1", head).lower() for head in heads]
-    return {re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-") for head in plain}
+    kept = re.findall(r'^<a id="([\w-]+)"></a>$', page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head).strip().replace(" ", "-") for head in plain} | {*kept}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

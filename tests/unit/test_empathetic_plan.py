@@ -204,6 +204,8 @@ def test_stand_ins_are_named() -> None:
     told = list_substitutes(config)
     assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
     assert told["20 Newsgroups"] == "DailyDialog's ten topics"
-    assert {"fastText vectors of common crawl", "Reddit candidates", "DeepMoji fine-tuned"} <= set(
-        told
-    )
+    assert {
+        "fastText vectors trained on Common Crawl",
+        "Reddit candidates",
+        "DeepMoji fine-tuned",
+    } <= set(told)

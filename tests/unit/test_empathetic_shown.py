@@ -155,7 +155,7 @@ def test_words_that_labels_replace_are_reported() -> None:
               for what in ("emo", "topic")}  # fmt: skip
     made = table("table2", view({"summary": summary(scores)}))
     assert isinstance(made, PrintedTable)
-    assert "displaces the last words of the context (TopicPrepend-5 up to 6 words;" in made.text
+    assert "displaces the last words of the context (TopicPrepend-5: up to 6 words)." in made.text
 
 
 @pytest.mark.parametrize("q", [0.01, math.nan])
@@ -232,7 +232,7 @@ def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
     assert isinstance(made, PrintedTable)
     assert made.frame["published"].notna().any()
     assert "difference" not in made.frame
-    assert "No differences are shown, because our setting has" in made.text
+    assert "No differences are shown, because this study has" in made.text
 
 
 def test_every_number_of_the_papers_table_2_is_found_once() -> None:
@@ -308,7 +308,7 @@ def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
     assert isinstance(made, AbsentOutput)
     assert (
         made.why
-        == "Differences from Base: not shown, because the study compares no method with Base."
+        == "“Differences from Base” is not shown, because the study compares no method with Base."
     )
     assert plot_differences(view(frames)) is None
 

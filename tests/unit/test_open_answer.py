@@ -55,26 +55,26 @@ PRE, MULTI, BOTH = "pretrain_finetune", "multitask", "multitask_finetune"
         ),
         (
             [(PRE, -2.5, -5, 0.1, 0.2), (MULTI, -1.8, -3, -0.4, 0.01)],
-            "Friends: No algorithm has a positive mean change. The highest is that of Multitask: "
+            "Friends: No algorithm has a positive mean change. The highest is with Multitask: "
             "−1.8 points [−3.0, −0.4], q = 0.010, significant.",
         ),
         (
             [(PRE, -2.5, -5, -0.03, 0.04), (MULTI, 1.0, -3, 4, 0.4), (BOTH, 2.0, 1.3, 3.6, 0.03)],
-            "Friends: 2 of 3 algorithms have positive mean changes. The highest is that of "
+            "Friends: 2 of 3 algorithms have positive mean changes. The highest is with "
             "Multitask → fine-tune: +2.0 points [+1.3, +3.6], q = 0.030, significant. The mean "
-            "change by Pre-train → fine-tune (−2.5 points [−5.0, −0.03], q = 0.040) is "
+            "change with Pre-train → fine-tune (−2.5 points [−5.0, −0.03], q = 0.040) is "
             "significant too.",
         ),
         (
             [(PRE, 3.0, 2, 4, 0.02), (BOTH, 2.0, 1.3, 3.6, 0.03)],
-            "Friends: Both algorithms have positive mean changes. The highest is that of "
+            "Friends: Both algorithms have positive mean changes. The highest is with "
             "Pre-train → fine-tune: +3.0 points [+2.0, +4.0], q = 0.020, significant. The mean "
-            "change by Multitask → fine-tune (+2.0 points [+1.3, +3.6], q = 0.030) is significant "
-            "too.",
+            "change with Multitask → fine-tune (+2.0 points [+1.3, +3.6], q = 0.030) is "
+            "significant too.",
         ),
         (
             [(MULTI, 1.0, -3, 4, 0.4)],
-            "Friends: The mean change by Multitask is +1.0 points [−3.0, +4.0], q = 0.400, not "
+            "Friends: The mean change with Multitask is +1.0 points [−3.0, +4.0], q = 0.400, not "
             "significant.",
         ),
     ],
@@ -278,7 +278,7 @@ def max_mean(table: pd.DataFrame) -> str:
 
 def test_an_empty_filter_has_a_message() -> None:
     cells = RESULTS["cells"]
-    message = "No target has a significant source"
+    message = "No source has a significant effect"
     for is_significant in (False, True):
         changed = cells.assign(significant=is_significant)
         html = build_targets(RESULTS.replace({"cells": changed}))

@@ -72,7 +72,7 @@ def test_a_stage_that_no_run_ends_with_is_listed(study: Study) -> None:
     assert cli.main(["collect", "--config", "study.yaml"]) == 0
     frames = read_frames(study)
     total = len(study.plan.stages)
-    assert frames.metadata.facts[MISSING].startswith(f"1 of {total} trainings, ")
+    assert frames.metadata.facts[MISSING].startswith(f"1 of {total} training runs, ")
     missing = frames["missing"]
     (row,) = missing[missing["method"] == "stage"].to_dict("records")
     assert (row["model"], row["seed"], row["node"]) == (stage.model.name, stage.seed, stage.path)
@@ -83,8 +83,8 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
     rows = [wording | {"path": path} for path in ("x", "y")]
     missing = pd.DataFrame([*rows, {**wording, "seed": 1, "path": "z"}])
     first, second = format_warnings(missing, pd.DataFrame(), "3 of 9 evaluations")
-    assert first == "2 planned runs do not have a result: 2 waiting (prompted)."
-    assert second == "No record exists for 3 of 9 evaluations. A run can need several of these."
+    assert first == "2 planned runs have no result: 2 waiting (prompted)."
+    assert second == "No record exists for 3 of 9 evaluations. A run may need several records."
 
 
 @pytest.mark.parametrize(("seeds", "runs", "complete"), [(1, "3 of 6", False), (2, "6 of 6", True)])

@@ -162,4 +162,4 @@ def test_the_page_has_the_other_numbers_of_the_demo(correlations: Cells) -> None
     assert f"{right} with the true contexts and {wrong} with the contexts of other items" in text
     trainings = read_packed("trainings")
     accuracy = trainings.loc[trainings["kind"] == "joint", "dev_score"]
-    assert f"Now it is {accuracy.min():.0f} to {accuracy.max():.0f} %." in text
+    assert f"instead of {accuracy.min():.0f} to {accuracy.max():.0f} %." in text

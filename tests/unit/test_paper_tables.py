@@ -291,7 +291,7 @@ def test_a_study_without_several_sources_says_so(single: Frames, printed: Path) 
     for name, title in (("table3", "Table 3"), ("table6", "Table 6")):
         table = tables[name]
         assert isinstance(table, AbsentOutput)
-        assert table.why == f"{title}: not shown, because the study has no multi-source run."
+        assert table.why == f"“{title}” is not shown, because the study has no multi-source run."
         assert not list(printed.glob(f"{name}.*"))
 
 

@@ -187,7 +187,7 @@ def test_holes_are_named_and_not_averaged_in() -> None:
     )
     page = render(results, Path("nowhere"), Path("results"))
     text = seen(page)
-    assert "7 planned runs do not have a result: 1 failed (" in text
+    assert "7 planned runs have no result: 1 failed (" in text
     assert "1 damaged record was left out." in text
     assert "failed: loss is not a number at step 12" in text
     assert "stages/x/metrics.json: truncated" in text
@@ -256,7 +256,7 @@ def test_synthetic_studies_say_so_first() -> None:
 def test_one_model_and_baselines_alone_have_a_page() -> None:
     one = seen(render(small(models=("bert",)), Path("nowhere"), Path("results")))
     assert (
-        "Agreement of models and of algorithms: not shown, because the study does not have two "
+        "“Agreement of models and of algorithms” is not shown, because the study does not have two "
         in one
     )
     alone = render(small(algorithms=()), Path("nowhere"), Path("results"))
@@ -285,7 +285,7 @@ def test_a_table_of_dashes_is_a_sentence_that_says_why() -> None:
     assert not {"variance", "agreement", "overlap_effect"} & ids
     text = seen(page)
     assert text.count("Not available in this study: requires") == 3
-    assert "requires at least three pairs of a source and a target" in text
+    assert "requires at least three source-target pairs" in text
 
 
 def test_a_column_of_dashes_is_left_out() -> None:

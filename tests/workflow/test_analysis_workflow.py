@@ -105,7 +105,7 @@ def test_figures_now_shows_the_holes(study: Study) -> None:
     Path(study.get_node_folder(gone), "train.log").write_text("error: the loss is not a number\n")
     snakemake("figures_now")
     page = Path("results/report.html").read_text(encoding="utf-8")
-    assert "2 planned runs do not have a result: 2 failed (" in page
+    assert "2 planned runs have no result: 2 failed (" in page
     assert "failed: the loss is not a number" in page
     assert len(inodes("heatmap_*.png")) == 2
 

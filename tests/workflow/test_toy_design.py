@@ -185,7 +185,7 @@ def test_commands_walk_its_nodes(
     assert seen["others"] == others
     status = tell(capsys, "status")
     assert "2 of 2 trainings done" in status
-    assert "1 of 1 fits, 1 of 1 derived data, 4 of 4 evaluations" in status
+    assert "1 of 1 fits, 1 of 1 derived datasets, 4 of 4 evaluations" in status
     assert "nothing to remove" in tell(capsys, "gc", "--records")
     record = next(Path("results/evaluations").rglob("metrics.json"))
     told = tell(capsys, "explain", record.parent.name)

@@ -116,7 +116,7 @@ class Table:
     caption: str = ""
     notes: Callable[[Frames, pd.DataFrame], Sequence[str]] = lambda frames, frame: ()
     paper: str = ""
-    nothing: str = "has no results for it"
+    nothing: str = "has no results for this table"
     needs: str = ""
     section: Section = "results"
     folded: bool = False
@@ -154,7 +154,7 @@ class Figure:
     draw: Callable[[Frames], Canvas | None]
     reads: tuple[str, ...]
     caption: str = ""
-    nothing: str = "has nothing to plot in it"
+    nothing: str = "has no results for this figure"
     section: Section = "figures"
     folded: bool = False
     planned: Callable[[Study], bool] = is_always_planned

@@ -44,7 +44,12 @@ NOUNS: dict[type[Node], str] = {
     Evaluation: "evaluation",
 }
 """Kind of node → its name in records, commands and JSON."""
-PLURALS = {"data": "derived data", "stage": "trainings", "fit": "fits", "evaluation": "evaluations"}
+PLURALS = {
+    "data": "derived datasets",
+    "stage": "training runs",
+    "fit": "fits",
+    "evaluation": "evaluations",
+}
 """Name of a kind of node → readable plural."""
 
 

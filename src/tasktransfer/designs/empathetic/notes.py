@@ -65,13 +65,13 @@ def describe_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
         spelled = labels if config.release_compat else [split_label(label) for label in labels]
         words = sum(sorted((len(split_words(text)) for text in spelled), reverse=True)[:k])
         if words > k:
-            lost.append(f"{get_paper_name(method)} up to {words - k}")
+            lost.append(f"{get_paper_name(method)}: up to {words - k}")
     if not lost:
         return []
     return [
         "If a context is longer than the model's maximum length, a prepended label of several "
-        f"words displaces the last words of the context ({', '.join(lost)} words; a word may be "
-        "several tokens)."
+        f"words displaces the last words of the context ({'; '.join(lost)} words). A word may be "
+        "several tokens."
     ]
 
 

@@ -55,7 +55,7 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     requested, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
-        facts |= {"pairs": requested, f"{MARK}FEWER PAIRS": f"fewer than requested: {fewer}"}
+        facts |= {"pairs": requested, f"{MARK}FEWER PAIRS": f"{fewer}, fewer than requested"}
     return facts
 
 

@@ -101,7 +101,8 @@ TABLES = (
         notes=lambda frames, frame: [
             UNSURE_DIFFERENCE,
             "Ratings are averaged over seeds, and contexts are resampled as clusters. The columns "
-            "seeds_low and seeds_high of the Parquet file have intervals over contexts and seeds.",
+            "seeds_low and seeds_high of the Parquet file contain intervals over contexts and "
+            "seeds.",
         ],
         planned=has_comparisons,
         runs=source_runs.is_difference_source,
@@ -222,7 +223,8 @@ TABLES = (
         ),
         keys=("method", "against", "set", "seed"),
         notes=lambda frames, frame: [
-            "Rows with the seed mean use ratings averaged over the seeds of both methods.",
+            "In rows whose seed is “mean”, ratings are averaged over the seeds that both methods "
+            "have.",
             "Williams' test assumes that responses to one context are independent, so it reports "
             "too many significant differences.",
         ],

@@ -315,7 +315,7 @@ TABLES = (
             )
         ),
         keys=("corpus", "turn", "probe"),
-        nothing="has no labels on this machine",
+        nothing="has no labels of probes on this machine",
         section="made",
         folded=True,
         certain=False,

@@ -87,14 +87,14 @@ def declare_labels(*, folded: bool) -> Table:
         keys=("dataset", "target", "model", "method", "label"),
         caption=(
             "Scores of baselines and references on the test split (0-100), averaged over seeds. "
-            "Precision is the fraction of the predictions of a label that are correct. Recall is "
-            "the fraction of the instances with the label that are predicted correctly. Predicted "
-            "is the number of predictions of the label, averaged over seeds. The 95 % intervals "
-            "are over dialogues and seeds. An interval is missing if leaving out a dialogue never "
-            "changes the value, for example if no prediction is wrong."
+            "“Precision” is the fraction of a label's predictions that are correct. “Recall” is "
+            "the fraction of a label's instances that are predicted correctly. “Predicted” is the "
+            "number of predictions of the label, averaged over seeds. The 95 % intervals are over "
+            "dialogues and seeds. An interval is missing if leaving out a dialogue never changes "
+            "the value, for example if no prediction is wrong."
         ),
         notes=partial(uncertainty.describe_omitted_rows, "labels"),
-        nothing="has no prediction of a task with one label per input",
+        nothing="has no predictions for a task with one label per input",
         folded=folded,
         certain=False,
         runs=_is_source_run,
@@ -129,7 +129,7 @@ ERRORS_TABLE = Table(
         "the same label, check the gold label."
     ),
     notes=uncertainty.describe_errors,
-    nothing="has no error of a task with one label per input",
+    nothing="has no errors in a task with one label per input",
     certain=False,
     runs=_is_source_run,
 )

@@ -33,7 +33,7 @@ else:
     package = LazyPackage("tasktransfer.designs.transfer.tables")
     names, uncertainty = package.names, package.uncertainty
 
-_PAIRS = "at least three pairs of a source and a target, with numbers that are not all equal"
+_PAIRS = "at least three source-target pairs with different values"
 """Requirement of a rank correlation (``stats.correlation``)."""
 _GROUP = (
     make_text_column("dataset", "Dataset"),
@@ -90,12 +90,12 @@ TABLES = (
         "Statistics over all single-source cells of a dataset. A cell is a source, target, model "
         "and algorithm with the runs of all its seeds. Δ is the score minus the baseline's score "
         "with the same model, target and seed, in points. IQM is the interquartile mean of the "
-        "deltas. Above 0 is the fraction of deltas above 0. Rank is the mean rank among the "
-        "algorithms of the model, where 1 is best. Pairing is the correlation over seeds between a "
-        "run and the baseline of its seed. Intervals (95 %) are over seeds, without "
-        "resampling of test dialogues, unless the column header says otherwise. q is the p-value "
-        "of a mean Δ of 0, over seeds and dialogues, adjusted for all rows of the table. A dash "
-        "marks a number that cannot be computed, for example from one seed.",
+        "deltas. “Above 0” is the fraction of deltas above 0. “Rank” is the mean rank among the "
+        "algorithms of the model, where 1 is best. “Pairing” is the correlation over seeds between "
+        "a run and the baseline with the same seed. Intervals (95 %) are over seeds, without "
+        "resampling of test dialogues, unless the column header says otherwise. The test behind q "
+        "covers seeds and dialogues, and q is adjusted for all rows of the table. A dash marks a "
+        "number that cannot be computed, for example from one seed.",
         partial(uncertainty.select_frame, "summary"),
         (
             *_GROUP,
@@ -121,27 +121,27 @@ TABLES = (
     _declare_table(
         "variance",
         "Variance components of delta",
-        "Fractions of the variance of the delta: between sources, between targets, between pairs "
-        "beyond both (interaction), and between seeds (noise). A dash marks a component that this "
-        "study cannot estimate.",
+        "Fractions of the deltas' variance that are due to the source, the target, their "
+        "combination (interaction) and the seed (noise). A dash marks a component that this study "
+        "cannot estimate.",
         uncertainty.list_variance_components,
         (
             *_GROUP,
             *(make_number_column(name, name.replace(" x ", " × "), ".0%") for name in COMPONENTS),
         ),
         ("dataset", "model", "algorithm"),
-        needs="several sources and several targets, or several seeds, whose deltas differ",
+        needs="different deltas from several sources and targets, or from several seeds",
         nothing="has no pair of tasks",
     ),
     _declare_table(
         "agreement_overall",
         "Agreement of models and of algorithms",
-        "Mean over the comparisons of Spearman's rank correlation of two transfer matrices: 1 "
+        "Spearman's rank correlation of two transfer matrices, averaged over all comparisons: 1 "
         "means that the same pairs of tasks transfer well, and 0 means that the matrices are "
-        "unrelated. Disjoint seeds is the correlation between disjoint halves of the seeds, which "
-        "share no noise. Attainable is the expected value of that correlation if both matrices "
-        "had the same trends, given the noise of the seeds. Agreeing is the number of comparisons "
-        "above 0 with p ≤ 0.05.",
+        "unrelated. For “Disjoint seeds”, the two matrices are computed from different halves of "
+        "the seeds, so they share no noise. “Attainable” is the correlation to expect from "
+        "different halves if both matrices had the same trends. “Agreeing” counts the comparisons "
+        "whose correlation is above 0 with p ≤ 0.05.",
         uncertainty.list_overall_agreement,
         (
             make_text_column("dataset", "Dataset"),
@@ -160,7 +160,7 @@ TABLES = (
         "agreement",
         "Agreement by pair of models or algorithms",
         "Spearman's rank correlation of two transfer matrices, with a 95 % interval (bootstrap "
-        "over tasks) and the p-value of no agreement (task labels permuted).",
+        "over tasks). The p-value tests against no agreement, by permuting the task labels.",
         partial(uncertainty.select_frame, "agreement"),
         (
             make_text_column("dataset", "Dataset"),
@@ -204,9 +204,9 @@ TABLES = (
     _declare_table(
         "overlap_effect",
         "Does shared data explain transfer?",
-        "Spearman's rank correlation, over pairs of tasks, of the amount of shared data and the "
-        "delta, with a 95 % interval (bootstrap over tasks) and the p-value of no relation (task "
-        "labels permuted).",
+        "Spearman's rank correlation between the amount of shared data and the delta, over pairs "
+        "of tasks, with a 95 % interval (bootstrap over tasks). The p-value tests against no "
+        "relation, by permuting the task labels.",
         partial(uncertainty.select_frame, "overlap_effect"),
         (
             *_GROUP,
@@ -223,7 +223,7 @@ TABLES = (
     _declare_table(
         "overlap",
         "Data shared by tasks",
-        "Amount of the target's data that the source also contains.",
+        "The part of each target's data that the source also contains.",
         uncertainty.list_shared_data,
         (
             make_text_column("dataset", "Dataset"),
@@ -242,12 +242,12 @@ TABLES = (
     _declare_table(
         "references",
         "Baselines and simple references",
-        "Scores on the same test instances, 0-100. A reference trains no language model. Δ is the "
-        "baseline's mean score over seeds minus the reference's score, in points, with its 95 % "
-        "interval over dialogues and seeds; q is adjusted over all rows of a dataset. Learned "
-        "means that the mean is above every reference. Not better means that the mean is at most "
-        "the best reference's score. Collapsed means that at least half of the runs give one "
-        "answer to 99 % of the test split. The references are not tuned.",
+        "Scores on the same test instances, 0-100. References do not train a language model and "
+        "are not tuned. Δ is the baseline's mean score over seeds minus the reference's score, in "
+        "points, with its 95 % interval over dialogues and seeds; q is adjusted over all rows of a "
+        "dataset. A baseline has learned if its mean score is above every reference, and is not "
+        "better if its mean score is at most the best reference's score. A baseline is collapsed "
+        "if at least half of its runs give the same answer for 99 % of the test split.",
         uncertainty.list_references,
         (
             make_text_column("dataset", "Dataset"),
@@ -290,11 +290,11 @@ TABLES = (
         "Gain of the best source without selection bias",
         "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
         "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
-        "effect. Chosen on dev is the Δ of the source with the best dev scores; its 95 % interval "
-        "covers seeds, but not test dialogues. For Held out, the source is selected with the other "
-        "seeds on one half of the test dialogues, and its Δ is measured with the held-out seed on "
-        "the other half. The value is the mean over seeds and halves; its 95 % interval covers "
-        "seeds and dialogues.",
+        "effect. “Chosen on dev” is the Δ of the source with the best dev scores; its 95 % "
+        "interval covers seeds, but not test dialogues. For “Held out”, the source is selected "
+        "with all seeds but one on one half of the test dialogues, and its Δ is measured with the "
+        "held-out seed on the other half. This Δ is averaged over seeds and halves; its 95 % "
+        "interval covers seeds and dialogues.",
         partial(uncertainty.select_frame, "top1"),
         (
             *_GROUP,
@@ -314,10 +314,10 @@ TABLES = (
     _declare_table(
         "control_summary",
         "Average effects over controls",
-        "Score of the transfer minus score of the control, in points, averaged over pairs, with "
-        "its 95 % interval over seeds and dialogues. The q values are adjusted over all rows. The "
-        "control longer_baseline is trained on the target alone for twice the baseline's updates, "
-        "which is about as long as multitask → fine-tune takes.",
+        "Score of the transfer minus score of the control, in points and averaged over pairs of "
+        "tasks, with a 95 % interval over seeds and dialogues. The q values are adjusted over all "
+        "rows. The control “longer baseline” is trained on the target alone for twice the "
+        "baseline's updates, about as long as in multitask → fine-tune.",
         uncertainty.list_control_means,
         (
             *_GROUP,
@@ -335,13 +335,13 @@ TABLES = (
     _declare_table(
         "control_verdicts",
         "Does the source explain the gain?",
-        "Counts of single-source cells by the outcome of their controls. Beats all controls: above "
-        "the baseline and above each control with q ≤ 0.05. Explained by a control: above the "
-        "baseline with q ≤ 0.05, and a control, which has no information from the source, gives "
-        "at least half of that gain (the 95 % interval of Δ over the control ends below half of "
-        "the cell's Δ). Hurts: below the baseline with q ≤ 0.05. Cannot tell: the gain is not "
-        "significant, neither of the first two verdicts applies, or a control is missing. Not "
-        "judged: the cell has one seed or no test.",
+        "Number of single-source cells with each verdict. “Beats all controls”: the score is above "
+        "the baseline and above each control, each with q ≤ 0.05. “Explained by a control”: the "
+        "score is above the baseline with q ≤ 0.05, but a control gives at least half of the gain "
+        "(the 95 % interval of the cell's difference from the control ends at or below half of the "
+        "cell's Δ). “Hurts”: the score is below the baseline with q ≤ 0.05. “Not judged”: the cell "
+        "has one seed only, or a test is not possible. “Cannot tell”: all other cells, including "
+        "cells for which a control is missing.",
         uncertainty.count_verdicts,
         (
             *_GROUP,
@@ -354,8 +354,8 @@ TABLES = (
     _declare_table(
         "controls",
         "Cells and their controls",
-        "Score of the transfer minus score of each control (Δ), in points. The q value is p "
-        "adjusted for all single-source cells of the dataset with the same control.",
+        "Score of the transfer minus score of each control (Δ), in points. For each control, q is "
+        "the p-value adjusted for all single-source cells of the dataset.",
         uncertainty.list_controlled_cells,
         (
             *_CELL,

@@ -51,10 +51,10 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
             _describe_state(runs[runs["state"] == state], state)
             for state in order_names(runs["state"], [*STATES])
         ]
-        what = "run does" if len(runs) == 1 else "runs do"
-        lines.append(f"{len(runs):,} planned {what} not have a result: {', '.join(parts)}.")
+        what = "run has" if len(runs) == 1 else "runs have"
+        lines.append(f"{len(runs):,} planned {what} no result: {', '.join(parts)}.")
     if nodes:
-        needs = " A run can need several of these." if len(missing) else ""
+        needs = " A run may need several records." if len(missing) else ""
         lines.append(f"No record exists for {nodes}.{needs}")
     if len(problems):
         records = "record was" if len(problems) == 1 else "records were"

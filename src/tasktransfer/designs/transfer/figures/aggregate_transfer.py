@@ -41,7 +41,7 @@ _GAP = 0.25
 """Gap between the matrix and its margins, cells."""
 _NOTE = (
     "Below each mean is the number of combinations of model and algorithm with an improved "
-    "target. The margins show the mean of the row or column."
+    "target. The margins show the means of the rows and columns."
 )
 
 

@@ -71,7 +71,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
             "the variation between dialogues."
         )
     if len(controls):
-        notes.append("Grey marks show effects over a control instead of the baseline.")
+        notes.append("Grey marks show differences from a control instead of the baseline.")
     title = "Mean change in score due to transfer, all pairs of tasks"
     return _draw_panels(frames, title, names, panels, looks, int(summary["n_seeds"].max()), notes)
 
@@ -80,7 +80,7 @@ def explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> l
     """Return a note if an interval excludes 0 and its effect is not significant, else none."""
     families = (
         ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
-        ("low", "high", "q", controls, "effects over a control"),
+        ("low", "high", "q", controls, "differences from a control"),
     )
     parts = [
         f"for all {int(table[q].notna().sum())} {what}"
@@ -100,8 +100,8 @@ def has_hollow_interval(table: pd.DataFrame, low: str, high: str, q: str) -> boo
 
 def _format_adjustment(families: Sequence[str]) -> str:
     return (
-        "A hollow mark's interval can exclude 0, because it is for one effect, while q is the "
-        "p-value of an effect of 0 over seeds and dialogues, adjusted (Benjamini-Hochberg) "
+        "The interval of a hollow mark can exclude 0, because each interval is for a single "
+        "effect, whereas q is adjusted (Benjamini-Hochberg) "
         f"{' or '.join(families)}."
     )
 
@@ -148,7 +148,7 @@ def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
     if has_hollow_interval(cells, "low", "high", "q"):
         notes.append(_format_adjustment(["for all single-source cells of the dataset"]))
     if len(best) > MOST_SOURCES:
-        notes.append(f"The best {MOST_SOURCES} of {len(best)} lines.")
+        notes.append(f"Only the best {MOST_SOURCES} of {len(best)} lines are shown.")
     title = "Change of the score from training on a source first"
     return _draw_panels(frames, title, names, panels, looks, int(cells["n_seeds"].max()), notes)
 

@@ -97,10 +97,9 @@ def _describe_significant_cells(
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
-        f"{format_fraction(len(better), len(tested), 'cells').capitalize()} (a source, target, "
-        f"model and algorithm) {'is' if len(better) == 1 else 'are'} significantly better than "
-        f"the baseline, and {len(worse) or 'none'} {'is' if len(worse) == 1 else 'are'} "
-        f"significantly worse (q ≤ 0.05){_describe_collapsed_share(collapsed, 'cells')}."
+        f"Of {what}, {_count(len(better))} significantly better than the baseline and "
+        f"{_count(len(worse))} significantly worse (q ≤ 0.05)"
+        f"{_describe_collapsed_share(collapsed)}."
     )
     names = fit_short_names(
         list(dict.fromkeys([*tested["source"], *tested["target"]])), frames.metadata.shorts
@@ -118,11 +117,17 @@ def _describe_significant_cells(
         )
 
 
-def _describe_collapsed_share(count: int, what: str) -> str:
+def _count(rows: int) -> str:
+    """Return a number with its verb: ``none is``, ``1 is`` or ``3 are``."""
+    return f"{rows or 'none'} {'is' if rows < 2 else 'are'}"
+
+
+def _describe_collapsed_share(count: int) -> str:
     """Return a clause on how many cells have runs that predict one label only, or "" for 0."""
     if not count:
         return ""
-    return f"; {count} of these {what} have runs or baselines that predict one label only"
+    verb = "has" if count == 1 else "have"
+    return f"; {count} of these cells {verb} runs or baselines that predict one label only"
 
 
 def _format_mean(row: Mapping[Any, Any]) -> str:
@@ -139,22 +144,22 @@ def _describe_averages(
     if len(significant):
         named = [
             f"{get_algorithm_label(str(row['algorithm']))} with {row['model']} on {row['dataset']} "
-            f"({_format_mean(row)})"
+            f"({_format_mean(row)} points)"
             for row in significant.to_dict("records")
         ]
         group = ["dataset", "model", "algorithm"]
         averaged = tested.merge(significant[group], on=group)
         collapsed = sum(one_label.count(row) > 0 for row in averaged.to_dict("records"))
         caution = (
-            f"; {collapsed} of the {len(averaged)} averaged cells have runs or baselines that "
-            "predict one label only"
+            f"; {collapsed} of the {len(averaged)} averaged cells "
+            f"{'has' if collapsed == 1 else 'have'} runs or baselines that predict one label only"
             if collapsed
             else ""
         )
         yield (
             f"Averaged over all pairs, {format_fraction(len(significant), len(rows), 'means')} "
             f"{'differs' if len(significant) == 1 else 'differ'} significantly from 0 (q ≤ 0.05): "
-            f"{join_names(named)} points{caution}."
+            f"{join_names(named)}{caution}."
         )
     elif rows.empty:
         yield (

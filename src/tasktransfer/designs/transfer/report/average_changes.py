@@ -61,7 +61,7 @@ def _describe_highest(rows: Sequence[Row]) -> str:
     label, change = get_algorithm_label(str(best["algorithm"])), format_mean_change(best)
     positive = sum(row["mean"] > 0 for row in rows)
     if count == 1:
-        return f"The mean change by {label} is {change}."
+        return f"The mean change with {label} is {change}."
     if positive == 1:
         return f"{label} is the only algorithm with a positive mean change: {change}."
     if positive == 0:
@@ -70,7 +70,7 @@ def _describe_highest(rows: Sequence[Row]) -> str:
         who = f"{'Both' if count == 2 else f'All {count}'} algorithms have positive mean changes"
     else:
         who = f"{positive} of {count} algorithms have positive mean changes"
-    return f"{who}. The highest is that of {label}: {change}."
+    return f"{who}. The highest is with {label}: {change}."
 
 
 def _describe_others(rows: Sequence[Row]) -> str:
@@ -85,6 +85,6 @@ def _describe_others(rows: Sequence[Row]) -> str:
     if not named:
         return ""
     too = " too" if best["joint_q"] <= MOST_Q else ""
-    subject = "change by" if len(named) == 1 else "changes by"
+    subject = "change with" if len(named) == 1 else "changes with"
     verb = "is" if len(named) == 1 else "are"
     return f" The mean {subject} {join_names(named, len(named))} {verb} significant{too}."

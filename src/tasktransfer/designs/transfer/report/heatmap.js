@@ -55,7 +55,7 @@
     const where = `${dataset().name}, ${state.model}, ${algorithm}`;
     find("heatmap-caption").textContent =
       `${where}: ${CAPTIONS[state.unit]}. Rows are sources, and columns are targets. ` +
-      "The diagonal shows the baseline’s score.";
+      "The diagonal shows the baselines’ scores.";
     showKeys();
     fillOrder("rows");
     fillOrder("columns");

@@ -40,6 +40,6 @@ def describe_seed_limit(cells: pd.DataFrame) -> str:
     )
     return (
         f"{which.capitalize()} are too few to mark a cell as significant: {count} of {len(tested)} "
-        f"cells would need a change of more than 100 points (q ≤ {MOST_Q}). Averages over all "
-        "pairs need smaller changes; see the answer."
+        f"cells would need a change of more than 100 points (q ≤ {MOST_Q}). For averages "
+        "over all pairs, smaller changes can be significant (see the answer)."
     )

@@ -118,8 +118,8 @@ def describe_table(
     if not has_published_values(frame):
         return [explain_no_comparison(frame, comparable)]
     return [
-        "Published values are from the paper's Table 1, with its few-sample train and dev splits "
-        "and its test split. Original is the number of samples in the original dataset.",
+        "Published values are the sizes of the few-sample train and dev splits and of the test "
+        "split (paper, Table 1). “Original” is the number of samples in the original dataset.",
         *list_difference_notes(frame, comparable),
     ]
 
