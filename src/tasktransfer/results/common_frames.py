@@ -27,16 +27,16 @@ MISSING = "missing"
 """Key of the fact on planned nodes without a record, by kind; absent if there are none."""
 
 RESOURCES: Columns = (
-    ("kind", TEXT, "kind of node: stage (a training), fit, evaluation or data (derived)"),
+    ("kind", TEXT, "kind of node: stage (a training run), fit, evaluation or data (derived)"),
     ("label", TEXT, "name of the node in its study"),
     ("model", TEXT, "trained model; null if there is none"),
     ("seed", WHOLE, "random seed; null if the node has none"),
     ("path", TEXT, "folder of the node, relative to the results folder"),
     ("hours", NUMBER, "wall time, hours"),
     ("rounds", WHOLE, "number of training rounds, without the untrained model"),
-    ("tokens", WHOLE, "number of tokens that a training has processed"),
+    ("tokens", WHOLE, "number of tokens processed in training"),
     ("samples_per_second", NUMBER, "training samples per second"),
-    ("peak_memory_mb", NUMBER, "peak memory of a training, MiB"),
+    ("peak_memory_mb", NUMBER, "peak memory of a training run, MiB"),
     ("peak_gpu_memory_mb", NUMBER, "peak GPU memory of a training, MiB; null without a GPU"),
     ("parameters", WHOLE, "number of parameters of the model; null if unknown"),
     ("trained_parameters", WHOLE, "number of trained parameters; null if unknown"),
@@ -89,7 +89,7 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
             ("reason", TEXT, "reason why it has no result, in one line"),
             ("node", TEXT, "folder of its first unfinished node"),
             ("error", TEXT, "last line of the error, or the damage; null if there is none"),
-            ("remedy", TEXT, "remedy"),
+            ("remedy", TEXT, "how to get the result"),
         ),
         "problems": (
             ("path", TEXT, "path of the record, relative to the results folder"),

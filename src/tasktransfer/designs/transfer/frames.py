@@ -87,7 +87,7 @@ METHODS: Columns = (
         FLAG,
         "the simplest method that is not significantly worse than any other method (q > 0.05)",
     ),
-    ("delta", NUMBER, "score minus that of the recommended method, in pairs, points"),
+    ("delta", NUMBER, "score minus the recommended method's on the same instances, points"),
     ("delta_low", NUMBER, "lower end of the delta's 95 % interval over dialogues and seeds"),
     ("delta_high", NUMBER, "upper end"),
     ("q", NUMBER, "p of a delta of 0, adjusted for all pairs of the target's methods"),

@@ -82,9 +82,9 @@ SIZES: Columns = (
 MISSING: Columns = (
     *_RUN,
     ("path", TEXT, "expected path of its record, relative to the results folder"),
-    ("reason", TEXT, "why it has no score, in one line"),
+    ("reason", TEXT, "reason why the run has no score, in one line"),
     ("state", TEXT, "waiting, running, failed, interrupted, damaged or baseline missing"),
-    ("stage", TEXT, "folder of the first of its stages that is not finished; null if unknown"),
+    ("stage", TEXT, "folder of its first unfinished stage; null if unknown"),
     ("error", TEXT, "last line of the error, or the damage; null if there is none"),
 )
 
@@ -94,11 +94,11 @@ _CELL: Columns = (*_RUN[:7],)
 CELLS: Columns = (
     *_CELL,
     ("n_seeds", WHOLE, "seeds with both the transfer run and its baseline"),
-    ("seeds", WHOLES, "those seeds, ascending"),
+    ("seeds", WHOLES, "these seeds in ascending order"),
     (
         "n_baselines",
         WHOLE,
-        "baselines in the comparison: those of these seeds and of `baseline_seeds`",
+        "baselines in the comparison: with these seeds and the extra `baseline_seeds`",
     ),
     ("score", NUMBER, "mean over seeds of the transfer runs' scores, 0-100"),
     ("baseline_score", NUMBER, "mean score of those baselines, 0-100"),
@@ -153,7 +153,7 @@ SUMMARY: Columns = (
     (
         "pairing",
         NUMBER,
-        "correlation over seeds between a run and the baseline of its seed; NaN with one seed",
+        "correlation over seeds between run and baseline of the same seed; NaN with one seed",
     ),
     ("joint_p", NUMBER, "two-sided p of mean delta = 0, over seeds and dialogues"),
     ("joint_q", NUMBER, "joint_p adjusted for all rows (false-discovery control)"),
@@ -203,8 +203,12 @@ OVERLAP: Columns = (
     ("source", TEXT, "source task"),
     ("target", TEXT, "target task"),
     ("basis", TEXT, "what is counted: `test instances` or `training dialogues`"),
-    ("shared", WHOLE, "number of these of the target that the source also contains"),
-    ("of", WHOLE, "number of these of the target"),
+    (
+        "shared",
+        WHOLE,
+        "test instances or training dialogues of the target that the source also contains",
+    ),
+    ("of", WHOLE, "test instances or training dialogues of the target"),
     ("share", NUMBER, "shared / of, 0-1"),
 )
 OVERLAP_EFFECT: Columns = (

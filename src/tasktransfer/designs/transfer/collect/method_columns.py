@@ -24,7 +24,7 @@ PROMPTED: Columns = (
     (
         "spread",
         NUMBER,
-        "best minus worst wording, points; in the row of a mean averaged over tasks",
+        "best minus worst wording, points; averaged over tasks in the row of a mean",
     ),
     ("n_seeds", WHOLE, "seeds for sampling shots; 1 without shots"),
     ("n_targets", WHOLE, "number of tasks"),
@@ -77,7 +77,7 @@ REFERENCES: Columns = (
         "half of the baselines give one answer to 99 % of the test split",
     ),
     ("seeds", WHOLES, "seeds of the baselines"),
-    ("states", TEXTS, "state of each of them"),
+    ("states", TEXTS, "state of the baseline with each seed"),
 )
 """Columns of the additional table of ``statistics`` for studies with references."""
 
@@ -92,7 +92,7 @@ LABELS: Columns = (
     ("label", TEXT, "label"),
     ("n_seeds", WHOLE, "baselines with predictions, one per seed; 1: a reference"),
     ("support", WHOLE, "test instances with the label"),
-    ("predicted", NUMBER, "test instances that are predicted to have it, mean over seeds"),
+    ("predicted", NUMBER, "test instances with this predicted label, mean over seeds"),
     *(
         column
         for measure, reason in (
@@ -131,14 +131,14 @@ ERRORS: Columns = (
 
 LEARNING_CURVE: Columns = (
     *_LABELLED,
-    ("fraction", NUMBER, "fraction of the training dialogues; 2: forecast for as many again"),
+    ("fraction", NUMBER, "fraction of the training dialogues; 2: forecast for twice as many"),
     ("dialogues", WHOLE, "training dialogues"),
     ("instances", WHOLE, "training instances, mean over samples"),
     ("n_seeds", WHOLE, "samples of dialogues, each within the next larger one; 0: forecast"),
     ("score", NUMBER, "score on the test split, mean over samples, 0-100"),
     ("low", NUMBER, "lower end of its 95 % interval over samples and test dialogues"),
     ("high", NUMBER, "upper end"),
-    ("gain", NUMBER, "score minus that of the fraction before, points; for 2 that of 1"),
+    ("gain", NUMBER, "score minus the score of the previous fraction (2: of 1), points"),
     ("gain_low", NUMBER, "lower end of its 95 % interval, paired by sample and test dialogue"),
     ("gain_high", NUMBER, "upper end; for 2, the interval covers several rules (`learning-curve`)"),
 )
