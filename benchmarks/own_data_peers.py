@@ -58,7 +58,7 @@ from tasktransfer.data.cache import MANIFEST, cache_dataset, read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.evaluation.embedded import join_parts
+from tasktransfer.evaluation.embedding_references import join_parts
 from tasktransfer.files import replace_file
 from tasktransfer.stats.clustered import compute_percentile_interval
 from tasktransfer.stats.draws import create_generator

@@ -19,11 +19,11 @@ from tasktransfer.core.specs import LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.multiwoz.cards import REPLY
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.models.built import create_encoder_pair
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import add_adapter
 from tasktransfer.models.next_utterance import Network, NextUtterance
+from tasktransfer.models.recipe import create_encoder_pair
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 

@@ -22,7 +22,7 @@ from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
-from tasktransfer.evaluation.judge import predict_answers
+from tasktransfer.evaluation.instance_predictions import predict_answers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.training import ahead, loop
 from tasktransfer.training.evaluate import predict_instances

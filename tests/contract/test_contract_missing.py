@@ -93,7 +93,7 @@ def test_the_page_lists_what_status_counts(
     for node in removed:
         edits.remove(study, node)
     edits.fail(study, removed[0], ERROR)
-    seen = ProgressWatcher(study).look()
+    seen = ProgressWatcher(study).get_progress()
     assert seen["left"] - seen["again"] == len(removed), "others lack only their parameters"
     assert [item["digest"] for item in seen["failed"]] == [removed[0].digest]
     assert collect(study, capsys).code == 0

@@ -27,7 +27,7 @@ from published_corpora import (
 )
 from small_corpora import as_tgz
 from tasktransfer.datasets.dataset import Release
-from tasktransfer.datasets.download import Conversion, fetch_converted
+from tasktransfer.datasets.download import Conversion, fetch_converted_files
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz.download import CONVERSION as WOZ
 from tasktransfer.designs.empathetic.sources.dialogues import (
@@ -54,7 +54,7 @@ def fetch(conversion: Conversion, content: bytes, server: Server, folder: Path) 
     """Fetch and convert an archive that has this content."""
     server.files[conversion.archive.name] = content
     archive = replace(conversion.archive, sha256=sha256(content).hexdigest())
-    assert fetch_converted(replace(conversion, archive=archive), folder, server.address) == ()
+    assert fetch_converted_files(replace(conversion, archive=archive), folder, server.address) == ()
 
 
 def read_all(release: Release) -> dict[tuple[str, str], list[Instance]]:

@@ -42,7 +42,7 @@ def hours(study: Study) -> float:
 
 def forecast(study: Study) -> float:
     estimates = Estimates(study, "cpu", RATES)
-    return sum(estimates.seconds(node) for node in study.plan.nodes) / 3600
+    return sum(estimates.estimate_seconds(node) for node in study.plan.nodes) / 3600
 
 
 def test_without_a_record_it_is_right_within_a_factor_of_a_half(

@@ -36,8 +36,8 @@ real = pytest.mark.skipif(not (SHARED / "dialogue").is_dir(), reason=f"no data i
             "feta/full",
             "",
             {
-                "1 dialogues are in train and in dev": (2175, 466),
-                "1 dialogues are in train and in test": (2175, 466),
+                "1 dialogue is in train and in dev": (2175, 466),
+                "1 dialogue is in train and in test": (2175, 466),
             },
         ),
         (
@@ -45,8 +45,8 @@ real = pytest.mark.skipif(not (SHARED / "dialogue").is_dir(), reason=f"no data i
             ".",
             "labeller",
             {
-                "1 dialogues are in train and in dev": (7641, 1028),
-                "1 dialogues are in train and in test": (7641, 1142),
+                "1 dialogue is in train and in dev": (7641, 1028),
+                "1 dialogue is in train and in test": (7641, 1142),
             },
         ),
     ],

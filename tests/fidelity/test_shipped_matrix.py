@@ -398,7 +398,7 @@ def test_asking_takes_about_what_is_forecast(study: Study) -> None:
         if node.asked is not None and record.exists():
             made = read_record(record)["provenance"]
             if made["host"]["device"] == "cpu":
-                factors.append(made["seconds"]["total"] / estimates.seconds(node))
+                factors.append(made["seconds"]["total"] / estimates.estimate_seconds(node))
     assert len(factors) > 50
     assert 1 / 1.5 < median(factors) < 1.5
 

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.tables.shared_dialogues import (
     list_shared_dialogues,
 )
 from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.operate.lacking import refuse_missing_data
+from tasktransfer.operate.missing_inputs import require_available_data
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study
@@ -97,7 +97,7 @@ def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
     assert alone["xy"] != alone["zw"]
     for labels in ("xy", "zw", "xy"):
         of = opened[labels]
-        refuse_missing_data(of)  # reads the files
+        require_available_data(of)  # reads the files
         assert get_task("Tickets", "intent").labels == tuple(sorted(labels))
         assert [stage.digest for stage in replace(of).plan.stages] == alone[labels]
         cache_dataset("Tickets", "", False, of.get_instances_folder("Tickets"))

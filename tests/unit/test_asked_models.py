@@ -17,10 +17,10 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
-from tasktransfer.evaluation.prompting.ask import build_prompter
 from tasktransfer.evaluation.prompting.chat_template import ChatTemplate
 from tasktransfer.evaluation.prompting.load import load_prompted_model
 from tasktransfer.evaluation.prompting.local import CausalModel
+from tasktransfer.evaluation.prompting.prompter import build_prompter
 from tasktransfer.evaluation.prompting.seq2seq import Seq2SeqModel
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 from tasktransfer.training.hardware import Hardware

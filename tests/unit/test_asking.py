@@ -14,9 +14,9 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import ALL_TASKS, build_data_node, get_task, replace_declared_datasets
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
-from tasktransfer.evaluation.numbers import compute_measures
-from tasktransfer.evaluation.prompting.ask import TaskPrompter, build_prompter, sample_examples
+from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread, truncate_at_stop
+from tasktransfer.evaluation.prompting.prompter import TaskPrompter, build_prompter, sample_examples
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.tasks.asking import (
     InstancePrompt,

@@ -14,7 +14,7 @@ from finished_stages import finish, finish_all, opened
 from tasktransfer.datasets.file_digests import Digests
 from tasktransfer.jobs import clock_skew
 from tasktransfer.jobs.clock_skew import date_future_files_now
-from tasktransfer.operate.pace import WINDOW_SECONDS, estimate_pace, find_ended
+from tasktransfer.operate.pace import WINDOW_SECONDS, estimate_pace, find_ended_trainings
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.study import Study
@@ -75,7 +75,7 @@ def test_status_tells_records_from_the_future(study: Study) -> None:
     ):
         finish(study, stage, started=started)
         date(study.get_record_path(stage), 70 * YEAR)
-    seen = ProgressWatcher(study).look()
+    seen = ProgressWatcher(study).get_progress()
     assert seen["dated_in_the_future"] == 2
     assert "2 records dated in the future, because a clock is ahead" in as_text(seen)
     assert seen["left"] == 0
@@ -88,14 +88,14 @@ def test_a_clock_that_is_ahead_makes_no_pace(study: Study) -> None:
     begun = datetime.fromtimestamp(now - 300, UTC).isoformat()
     finish(study, stage, started=begun, seconds={"total": 600.0})
     date(study.get_record_path(stage), 300)
-    pieces = find_ended(
+    pieces = find_ended_trainings(
         [(stage.digest, Path(study.get_record_path(stage)))], {stage.digest: 8.0}, now
     )
     (piece,) = pieces
     assert (piece.end, piece.start) == pytest.approx((now, now - 600), abs=1)
     assert estimate_pace(pieces, [], 0.0, now)["per_hour"] == pytest.approx(6, rel=0.01)
     date(study.get_record_path(stage), 2 * WINDOW_SECONDS)
-    assert not find_ended(
+    assert not find_ended_trainings(
         [(stage.digest, Path(study.get_record_path(stage)))], {stage.digest: 8.0}, now
     )
 

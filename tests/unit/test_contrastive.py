@@ -34,7 +34,7 @@ from tasktransfer.evaluation.contrastive import (
     compute_rate_factor,
     sample_batches,
 )
-from tasktransfer.evaluation.embedded import predict_by_fine_tuned_regression
+from tasktransfer.evaluation.embedding_references import predict_by_fine_tuned_regression
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.stats.bootstrap import Trainings
 from tasktransfer.stats.cells import Cell
@@ -215,7 +215,7 @@ def test_a_fit_per_seed_predicts_tasks_with_one_label(
     contrastive = runs[0].outcome
     assert isinstance(contrastive, Fit)
     estimates = Estimates(study, "cpu")
-    assert estimates.seconds(contrastive) > 2 * estimates.seconds(frozen)
+    assert estimates.estimate_seconds(contrastive) > 2 * estimates.estimate_seconds(frozen)
 
 
 def test_a_baseline_below_the_contrastive_score_has_learned() -> None:

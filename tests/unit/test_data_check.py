@@ -284,7 +284,7 @@ def test_rows_without_a_label_are_skipped_if_asked(
     assert main(["data", "check", str(file), "--skip-missing"]) == 0
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["tasks"]["intent"]["missing"] == "skip"
-    assert "intent: 1 items without an answer are skipped" in printed.err
+    assert "intent: 1 item without an answer is skipped" in printed.err
 
 
 def test_turns_without_text_are_skipped_if_asked(
@@ -299,4 +299,4 @@ def test_turns_without_text_are_skipped_if_asked(
     assert main(["data", "check", str(file), "--skip-empty"]) == 0
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["dialogue"] == {**TURNS, "skip": "empty"}
-    assert "note: 1 turns without text are skipped (dialogue.skip: empty)\n" in printed.err
+    assert "note: 1 turn without text is skipped (dialogue.skip: empty)\n" in printed.err

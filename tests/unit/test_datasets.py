@@ -163,7 +163,9 @@ def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.Monkey
     )
     assert estimates.runtime_minutes(stages["DNLI"]) >= 20
     assert estimates.memory_mb(stages["DNLI"]) >= 6000
-    assert "assumption for dialogue_nli" in estimates.sizes.basis("DailyDialog", "bert-base")
+    assert "assumption for dialogue_nli" in estimates.sizes.describe_source(
+        "DailyDialog", "bert-base"
+    )
 
 
 def test_sizes_follow_the_setting() -> None:

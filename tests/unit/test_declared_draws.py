@@ -13,8 +13,8 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.draws import sample_splits
 from tasktransfer.datasets.declared.reader import build_dataset
+from tasktransfer.datasets.declared.sampling import sample_splits
 from tasktransfer.datasets.declared.section import Declaration, SharesSection
 from tasktransfer.datasets.declared.spellings import merge_spellings, normalise_label
 from tasktransfer.errors import DataError

@@ -112,7 +112,7 @@ def test_a_lock_of_a_snakemake_that_was_killed(monkeypatch: pytest.MonkeyPatch) 
     check = doctor.check_snakemake_lock(here)
     assert (check.state, check.exit_code) == ("wrong", 1)
     assert "--unlock" in check.remedy
-    monkeypatch.setattr(doctor, "_list_snakemakes", lambda folder: [123])
+    monkeypatch.setattr(doctor, "_list_snakemake_processes", lambda folder: [123])
     assert "process 123" in doctor.check_snakemake_lock(here).text
 
 

@@ -18,11 +18,11 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import search_diverse_beams
 from tasktransfer.layers.ragged import build_ragged, pad_rows
-from tasktransfer.models.built import create_encoder_pair
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.parts import freeze_other_parts
+from tasktransfer.models.recipe import create_encoder_pair
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task

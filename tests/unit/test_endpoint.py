@@ -17,8 +17,8 @@ from tasktransfer.config import EndpointConfig
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
+from tasktransfer.evaluation.prompting.answer_cache import AnswerCache
 from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
-from tasktransfer.evaluation.prompting.remembered import AnswerCache
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)

@@ -18,7 +18,7 @@ from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
 from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.evaluation.prompting.model import Unread
-from tasktransfer.evaluation.prompting.probes import FILE, ProbeStore
+from tasktransfer.evaluation.prompting.probe_store import FILE, ProbeStore
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)

@@ -21,7 +21,7 @@ from tasktransfer.operate.garbage import find_garbage, remove_garbage
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.overview import summarise_study
 from tasktransfer.operate.pack import pack_results
-from tasktransfer.operate.pilot import count_unfinished, find_shard
+from tasktransfer.operate.pilot import count_unfinished_nodes, find_shard
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.finished import find_missing_parts, inspect_nodes
@@ -94,7 +94,7 @@ def test_a_damaged_node_is_finished_nowhere(
     seen = inspect_nodes(study)
     assert node.digest not in seen.finished
     assert said in seen.damaged.get(node.digest, "")
-    assert sum(count_unfinished(study).values()) == len(study.plan.nodes) - len(seen.finished)
+    assert sum(count_unfinished_nodes(study).values()) == len(study.plan.nodes) - len(seen.finished)
     assert main(["explain", node.digest[:12], "--config", "study.yaml", "--json"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["nodes"]
     assert told["state"] == ("damaged" if said else "interrupted")
@@ -118,9 +118,9 @@ def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> Non
 def test_all_kinds_are_counted(study: Study) -> None:
     rows = [("fit", 2), ("data", 2), ("evaluation", 4)]
     expected = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in rows]
-    for seen in (summarise_study(study), ProgressWatcher(study).look()):
+    for seen in (summarise_study(study), ProgressWatcher(study).get_progress()):
         assert sorted(seen["others"], key=str) == sorted(expected, key=str)
-    text = as_text(ProgressWatcher(study).look())
+    text = as_text(ProgressWatcher(study).get_progress())
     assert "4 of 4 trainings done" in text
     assert "4 of 4 evaluations" in text
     assert "nothing is left to compute" in text
@@ -132,7 +132,7 @@ def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
         Path(study.get_record_path(node)).unlink()
     Path(study.get_node_folder(failed), "job.log").write_text("error: no such measure\n")
     with claim_folder(Path(study.get_node_folder(running)), print):
-        seen = ProgressWatcher(study).look()
+        seen = ProgressWatcher(study).get_progress()
     assert (seen["left"], seen["totals"]["done"]) == (2, 4)
     (told,) = seen["failed"]
     assert (told["kind"], told["error"]) == ("evaluation", "no such measure")
@@ -146,7 +146,7 @@ def test_what_is_left_runs_and_fails_is_told_of_any_node(study: Study) -> None:
 def test_a_shard_has_every_node_of_its_trainings(capsys: pytest.CaptureFixture[str]) -> None:
     study = opened()
     # Fits on texts, the data derived by them and evaluations of them are of no model.
-    assert count_unfinished(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
+    assert count_unfinished_nodes(study) == {("tiny-bert", 0): 3, ("tiny-bert", 1): 3, None: 6}
     assert main(["records", "--config", "study.yaml", "--seed", "1"]) == 0
     mine = [study.get_record_path(n) for n in study.plan.nodes if find_shard(n) == ("tiny-bert", 1)]
     assert capsys.readouterr().out.splitlines() == mine

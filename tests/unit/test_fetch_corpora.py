@@ -24,7 +24,12 @@ from published_corpora import (
 )
 from small_corpora import as_tgz
 from tasktransfer.cli import main
-from tasktransfer.datasets.download import CHECKSUMS, CONVERSION_MAKER, Conversion, fetch_converted
+from tasktransfer.datasets.download import (
+    CHECKSUMS,
+    CONVERSION_MAKER,
+    Conversion,
+    fetch_converted_files,
+)
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.multiwoz import download as multiwoz
 from tasktransfer.datasets.multiwoz.tiny_world import generate_release
@@ -56,7 +61,7 @@ def fetch(server: Server, tmp_path: Path) -> Callable[[Conversion, bytes], tuple
 
     def fetched(conversion: Conversion, content: bytes) -> tuple[str, ...] | None:
         server.files[conversion.archive.name] = content
-        return fetch_converted(with_archive(conversion, content), tmp_path, server.address)
+        return fetch_converted_files(with_archive(conversion, content), tmp_path, server.address)
 
     return fetched
 
@@ -106,7 +111,7 @@ def test_the_order_of_the_archive_does_not_change_the_revision(
     for number, order in enumerate((dialogues, dialogues[::-1])):
         content = as_tgz(empathetic_files(order))
         server.files[ED.archive.name] = content
-        fetch_converted(with_archive(ED, content), tmp_path / str(number), server.address)
+        fetch_converted_files(with_archive(ED, content), tmp_path / str(number), server.address)
         revisions.add(EMPATHETIC_DIALOGUES.reader.revision(tmp_path / str(number), None))
     assert len(revisions) == 1
 
@@ -159,7 +164,7 @@ def test_dialogues_that_the_reader_refuses_are_left_out_with_a_note(
     monkeypatch.setattr(multiwoz, "MAX_UNREADABLE_FRACTION", 0.5)
     unread, absent = fetch(WOZ, packed) or ()
     assert problem[:30] in unread
-    assert "1 names in the lists, such as GONE0001, have no dialogue" in absent
+    assert "1 name in the lists, such as GONE0001, has no dialogue" in absent
     assert name not in json.loads((tmp_path / "multiwoz20" / "train.json").read_text())
 
 
@@ -207,11 +212,11 @@ def test_an_archive_with_another_checksum_is_refused(
     server.files[conversion.archive.name] = as_tgz(empathetic_files(small_empathetic()))
     expected = f"the published archive has {conversion.archive.sha256}"
     with pytest.raises(DataError, match=expected):
-        fetch_converted(conversion, tmp_path, server.address)
+        fetch_converted_files(conversion, tmp_path, server.address)
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".lock"]
     (tmp_path / conversion.archive.name).write_bytes(b"other")
     with pytest.raises(DataError, match=f"{expected}. Remove the file"):
-        fetch_converted(conversion, tmp_path, server.address)
+        fetch_converted_files(conversion, tmp_path, server.address)
 
 
 def test_a_download_that_broke_off_resumes(fetch: Fetch, server: Server, tmp_path: Path) -> None:
@@ -273,7 +278,7 @@ def test_bombs_are_refused(server: Server, tmp_path: Path) -> None:
     ):
         server.files[conversion.archive.name] = content
         with pytest.raises(DataError, match=problem):
-            fetch_converted(with_archive(conversion, content), tmp_path, server.address)
+            fetch_converted_files(with_archive(conversion, content), tmp_path, server.address)
         (tmp_path / conversion.archive.name).unlink()
 
 

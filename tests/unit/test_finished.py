@@ -14,7 +14,7 @@ import pytest
 from constructed_records import edit
 from finished_stages import TASKS, finish_all, opened
 from tasktransfer import cli
-from tasktransfer.operate.pilot import count_unfinished
+from tasktransfer.operate.pilot import count_unfinished_nodes
 from tasktransfer.results import damage
 from tasktransfer.results.finished import inspect_nodes, is_finished
 
@@ -124,7 +124,7 @@ def test_a_damaged_record_is_finished_nowhere(
     assert said in found.damaged[stage.digest]
     assert stage.digest not in found.finished
     assert len(found.finished) == 6
-    assert count_unfinished(study) == {("tiny-bert", 0): 1}
+    assert count_unfinished_nodes(study) == {("tiny-bert", 0): 1}
     for command, count in (("plan", "done: 6, left: 1"), ("status", "6 of 7 trainings done")):
         assert cli.main([command, "--config", "study.yaml"]) == 0
         out = capsys.readouterr().out
@@ -151,7 +151,7 @@ def test_a_record_that_was_found_right_is_not_read_again(monkeypatch: pytest.Mon
 def test_what_is_set_aside_never_takes_the_place_of_what_was(tmp_path: Path) -> None:
     for number in (1, 2):
         (tmp_path / "metrics.json").write_text(f"damaged {number}")
-        kept = damage.set_aside(tmp_path)
+        kept = damage.set_files_aside(tmp_path)
         assert [path.name for path in kept] == [f"metrics.json.damaged-{number}"]
     assert (tmp_path / "metrics.json.damaged-1").read_text() == "damaged 1"
-    assert damage.set_aside(tmp_path) == []
+    assert damage.set_files_aside(tmp_path) == []

@@ -72,7 +72,7 @@ def test_sizes_are_the_papers_where_there_is_no_data(paper: Study) -> None:
     assert sizes.measure_split(stage, "dialogue_nli", "train").tokens == pytest.approx(
         569 * 145, rel=0.01
     )
-    assert sizes.basis("DailyDialog", "bert-base") == "Table 1 of the paper"
+    assert sizes.describe_source("DailyDialog", "bert-base") == "Table 1 of the paper"
 
 
 def test_text_to_text_models_are_asked_each_trait_by_itself(paper: Study) -> None:
@@ -93,11 +93,11 @@ def test_samples_of_dialogues_have_a_fraction_of_the_instances(paper: Study) -> 
     sampled = replace(whole, recipe=SAMPLED, settings={FRACTION: 0.25, "seed": 0})
     sizes = Sizes(paper)
     for split, factor in (("train", 0.25), ("dev", 1), ("test", 1)):
-        everything = sizes.read(whole, "bert-base", "dialogue_nli", split, 400)
-        part = sizes.read(sampled, "bert-base", "dialogue_nli", split, 400)
+        everything = sizes.measure_data(whole, "bert-base", "dialogue_nli", split, 400)
+        part = sizes.measure_data(sampled, "bert-base", "dialogue_nli", split, 400)
         assert part.instances == factor * everything.instances
         assert part.tokens == pytest.approx(factor * everything.tokens, rel=0.01)
-        assert sizes.instances(sampled, "dialogue_nli", split, 400) == part.instances
+        assert sizes.count_instances(sampled, "dialogue_nli", split, 400) == part.instances
 
 
 def test_prepared_and_encoded_data_is_counted() -> None:
@@ -372,13 +372,15 @@ def test_the_precision_is_the_one_that_will_be_used(monkeypatch: pytest.MonkeyPa
     measuring(monkeypatch, 1e11)
     measure_machine_rates("cpu")
     estimates = Estimates(study)
-    assert estimates.precision("tiny-bert", "bfloat16") == "bfloat16"
-    assert estimates.precision("tiny-bert", "auto") == "float32", "a narrow model gains nothing"
+    assert estimates.resolve_precision("tiny-bert", "bfloat16") == "bfloat16"
+    assert estimates.resolve_precision("tiny-bert", "auto") == "float32", (
+        "a narrow model gains nothing"
+    )
     monkeypatch.setattr(
         Estimates, "_model", lambda *_: replace(compute_model_size(study, "wide"), hidden=384)
     )
-    assert Estimates(study).precision("wide", "auto") == "bfloat16"
-    assert Estimates(study).precision("wide", "float32") == "float32"
+    assert Estimates(study).resolve_precision("wide", "auto") == "bfloat16"
+    assert Estimates(study).resolve_precision("wide", "float32") == "float32"
 
 
 def test_cards_are_known_by_name() -> None:
@@ -389,7 +391,7 @@ def test_cards_are_known_by_name() -> None:
     assert find_card_rates("NVIDIA A100-SXM4-80GB").where == "A100"
     assert find_card_rates("GeForce rtx4090").where == "RTX 4090"
     assert find_card_rates("NVIDIA H100 PCIe").where == "H100 PCIe"
-    assert "not measured" in h100.sentence()
+    assert "not measured" in h100.describe()
 
 
 @pytest.mark.parametrize("name", ["Riva 128", "NVIDIA L40", "RTX A1000", "T400", "GH200", ""])

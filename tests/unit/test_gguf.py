@@ -16,7 +16,7 @@ from tasktransfer.config.places import has_hub_form, is_gguf
 from tasktransfer.errors import ModelError
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.checkpoint_digest import compute_file_digest
-from tasktransfer.models.gguf import dequantise
+from tasktransfer.models.gguf import dequantise_checkpoint
 from tasktransfer.results.revisions import is_hub_name
 
 
@@ -30,7 +30,7 @@ def logits(start: str) -> torch.Tensor:
 def test_weights_are_unpacked_as_they_are_and_written_once(tmp_path: Path) -> None:
     file, out = tmp_path / "small.gguf", tmp_path / "folder"
     weights = write_gguf(file)
-    dequantise("decoder", str(file), out, "sha256:x", print)
+    dequantise_checkpoint("decoder", str(file), out, "sha256:x", print)
     model = load_pretrained("decoder", str(out), None)
     for name, parameter in (
         ("token_embd", model.model.embed_tokens),
@@ -77,7 +77,7 @@ def test_a_file_without_weights_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "small.gguf"
     write_gguf(file, without="blk.1.ffn_up")
     with pytest.raises(ModelError, match=r"missing in the file: .*layers.1.mlp.up_proj"):
-        dequantise("decoder", str(file), tmp_path / "folder", "w", print)
+        dequantise_checkpoint("decoder", str(file), tmp_path / "folder", "w", print)
     assert not (tmp_path / "folder").exists()
 
 

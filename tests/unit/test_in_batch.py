@@ -19,8 +19,8 @@ from tasktransfer.core.specs import Selection, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.ragged import build_ragged
-from tasktransfer.models.built import duplicate_encoder
 from tasktransfer.models.dual_encoder import DualEncoder
+from tasktransfer.models.recipe import duplicate_encoder
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
 from tasktransfer.training.ahead import MicroBatch
 from tasktransfer.training.gradients import set_gradients

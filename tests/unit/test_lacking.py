@@ -16,7 +16,7 @@ from tasktransfer import cli
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets.feta import archive
 from tasktransfer.designs import open_study
-from tasktransfer.operate import lacking
+from tasktransfer.operate import missing_inputs as lacking
 from tasktransfer.results.study import Study
 
 TASK = TASKS[1]

@@ -19,7 +19,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.designs.panel.sources.dataset import REAL
 from tasktransfer.errors import DataError
-from tasktransfer.operate.lacking import list_missing_inputs, refuse_missing_data
+from tasktransfer.operate.missing_inputs import list_missing_inputs, require_available_data
 
 ENCODER = {"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64}
 PANEL: dict[str, Any] = {
@@ -169,7 +169,7 @@ def test_it_is_reported_before_anything_runs(
     damage(Path("corpora", name))
     file = written(config)
     with pytest.raises(DataError, match=told):
-        refuse_missing_data(open_study(file))  # what the Snakefile asks
+        require_available_data(open_study(file))  # what the Snakefile asks
     assert cli.main(["validate", "--config", file]) == 3
     assert capsys.readouterr().err.startswith("error: ")
     assert cli.main(["plan", "--config", file]) == 0

@@ -13,9 +13,9 @@ from small_models import small_stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, ModelError
+from tasktransfer.models.gradient_checkpointing import enable_gradient_checkpointing
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.low_rank import CONFIG_FILE
-from tasktransfer.models.recomputing import enable_gradient_checkpointing
 from tasktransfer.results.records import read_record
 from tasktransfer.training.job import Job
 from tasktransfer.training.optimisers import create_optimiser

@@ -12,13 +12,13 @@ import pytest
 import small_corpora as sound
 from corpus_reads import ED_SPLIT, EMOTION, OWN, READS, WOZ, read
 from small_corpora import as_csv, said
-from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.one_split import (
+from tasktransfer.datasets.disjoint_splits import (
     SplitDialogue,
     check_disjoint_splits,
     count_words,
     normalise_text,
 )
+from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.designs.empathetic.sources import dialogues
 from tasktransfer.errors import DataError
 

@@ -46,7 +46,8 @@ def test_what_status_counts_as_missing_is_in_the_tables(
 ) -> None:
     assert cli.main(["collect", "--config", "study.yaml"]) == 0
     counts = {
-        row["kind"]: (row["left"], row["total"]) for row in ProgressWatcher(study).look()["others"]
+        row["kind"]: (row["left"], row["total"])
+        for row in ProgressWatcher(study).get_progress()["others"]
     }
     left, total = counts["evaluation"]
     assert left == total == len(study.plan.evaluations)

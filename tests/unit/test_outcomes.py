@@ -11,7 +11,7 @@ from small_models import Loader, small_stage
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.evaluation.outcome import EvaluationInputs, predict_split
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.training.hardware import Hardware

@@ -16,7 +16,7 @@ from tasktransfer.datasets import DATASETS, build_data_node
 from tasktransfer.designs import load_config, validate_config
 from tasktransfer.designs.entries import add_entries
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.metrics.measures import MEASURES
 
 OUTSIDE = str(Path(__file__).parents[1] / "outside_dataset")

@@ -24,8 +24,8 @@ from tasktransfer.designs.panel.names import PROMPTED
 from tasktransfer.designs.panel.sources.cards import RATED, make_rated_task
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.ask import EXPECTED, TaskPrompter, build_prompter
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread
+from tasktransfer.evaluation.prompting.prompter import EXPECTED, TaskPrompter, build_prompter
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 from tasktransfer.tasks.card import Instance

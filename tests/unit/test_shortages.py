@@ -21,7 +21,7 @@ from tasktransfer.designs.probes.facts import RECIPE
 from tasktransfer.designs.probes.labels import derive_dialogue_labels
 from tasktransfer.errors import DataError
 from tasktransfer.jobs.needs import list_first_data
-from tasktransfer.operate.lacking import list_missing_inputs, refuse_missing_data
+from tasktransfer.operate.missing_inputs import list_missing_inputs, require_available_data
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -125,7 +125,7 @@ def test_an_update_of_several_batches_needs_them() -> None:
     messages = list_missing_inputs(study)
     assert any("has 2 batches, but an update takes 3" in text for text in messages)
     with pytest.raises(DataError, match="leftover_batches to own_update"):
-        refuse_missing_data(study)
+        require_available_data(study)
     finish_all(study)
     assert not list_missing_inputs(study), "finished trainings need nothing"
 

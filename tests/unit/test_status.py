@@ -27,7 +27,7 @@ from tasktransfer.operate.status import ProgressWatcher, read_progress
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results import damage
 from tasktransfer.results.finished import read_folder_state, read_node_state
-from tasktransfer.results.state import claim_folder, is_in_use, record_event, try_to_claim
+from tasktransfer.results.state import claim_folder, is_in_use, record_event, try_to_claim_folder
 from tasktransfer.results.study import Study
 
 BAR = (
@@ -64,7 +64,7 @@ def test_every_state_is_counted() -> None:
     running = begin(study, stages[3])
     with claim_folder(running, print) as tell:
         tell(device="GPU-1")
-        seen = ProgressWatcher(study).look()
+        seen = ProgressWatcher(study).get_progress()
     assert seen["totals"] == {"done": 1, "running": 1, "waiting": 3, "failed": 1, "interrupted": 1}
     assert seen["left"] == 6
     (item,) = seen["running"]
@@ -100,17 +100,17 @@ def test_a_failed_job_that_is_not_a_training_is_reported(job: str) -> None:
     }[job]
     log.parent.mkdir(parents=True)
     log.write_text("reading\nerror: it cannot be\n")
-    seen = ProgressWatcher(study).look()
+    seen = ProgressWatcher(study).get_progress()
     (item,) = seen["inputs"]
     assert item["label"].startswith(job)
     assert (item["state"], item["error"], item["log"]) == ("failed", "it cannot be", str(log))
     assert "failed:" in as_text(seen)
     assert f"it cannot be\n    {log}" in as_text(seen)
     log.write_text("reading\ninterrupted\n")
-    assert ProgressWatcher(study).look()["inputs"][0]["state"] == "interrupted"
+    assert ProgressWatcher(study).get_progress()["inputs"][0]["state"] == "interrupted"
     whole.parent.mkdir(parents=True, exist_ok=True)
     whole.touch()
-    assert ProgressWatcher(study).look()["inputs"] == []
+    assert ProgressWatcher(study).get_progress()["inputs"] == []
 
 
 def test_groups_are_models_and_algorithms() -> None:
@@ -120,7 +120,7 @@ def test_groups_are_models_and_algorithms() -> None:
         multi_source={"mode": "named", "named": [NAMED]},
     )
     finish_all(study)
-    seen = ProgressWatcher(study).look()
+    seen = ProgressWatcher(study).get_progress()
     counts = {row["algorithm"]: row["states"]["done"] for row in seen["groups"]}
     # No run is multitask here, so the first halves of multitask_finetune are told by their kind.
     assert counts == {
@@ -139,17 +139,17 @@ def test_a_checkpoint_trained_again_is_not_done() -> None:
     stages = study.plan.stages
     child, parent = next((s, p) for s in stages for p in s.parents if p.kind == "multitask")
     Path(study.get_record_path(child)).unlink()
-    seen = ProgressWatcher(study).look()
+    seen = ProgressWatcher(study).get_progress()
     assert (seen["left"], seen["again"], seen["totals"]["done"]) == (2, 1, 5)
     with claim_folder(Path(study.get_node_folder(parent)), print):
-        assert ProgressWatcher(study).look()["totals"]["running"] == 1
+        assert ProgressWatcher(study).get_progress()["totals"]["running"] == 1
 
 
 def test_looking_never_keeps_a_claim() -> None:
     study = opened()
     folder = begin(study, study.plan.stages[0])
     (folder / ".claim").touch()
-    ProgressWatcher(study).look()
+    ProgressWatcher(study).get_progress()
     assert not locks.is_held(folder / ".claim")
 
 
@@ -167,12 +167,12 @@ def test_a_claim_of_another_host_with_a_fresh_log_is_running() -> None:
     study = opened()
     folder = begin(study, study.plan.stages[0])
     claimed_elsewhere(folder)
-    (item,) = ProgressWatcher(study).look()["running"]
+    (item,) = ProgressWatcher(study).get_progress()["running"]
     assert item["host"] == "node7"
     assert read_folder_state(folder) == ("running", None)
     assert read_node_state(study, study.plan.stages[0]) == ("running", None)
     claimed_elsewhere(folder, log_age=400)
-    assert ProgressWatcher(study).look()["totals"]["interrupted"] == 1
+    assert ProgressWatcher(study).get_progress()["totals"]["interrupted"] == 1
 
 
 def test_a_training_that_ended_elsewhere_is_not_running() -> None:
@@ -180,20 +180,20 @@ def test_a_training_that_ended_elsewhere_is_not_running() -> None:
     folder = begin(study, study.plan.stages[0], "error: no\n")
     record_event(folder, "failed", cause="TrainingError", error="no")
     claimed_elsewhere(folder)
-    assert ProgressWatcher(study).look()["totals"]["failed"] == 1
+    assert ProgressWatcher(study).get_progress()["totals"]["failed"] == 1
 
 
 def test_a_folder_is_held_only_if_no_process_trains_there(tmp_path: Path) -> None:
     folder = tmp_path / "stage"
-    with try_to_claim(folder) as held:
+    with try_to_claim_folder(folder) as held:
         assert held
         assert is_in_use(folder)
-        with try_to_claim(folder) as again:
+        with try_to_claim_folder(folder) as again:
             assert not again
     assert not is_in_use(folder)
     (folder / "train.log").touch()
     claimed_elsewhere(folder)
-    with try_to_claim(folder) as held:
+    with try_to_claim_folder(folder) as held:
         assert not held
 
 
@@ -213,7 +213,7 @@ def test_the_throughput_is_that_of_the_last_hour() -> None:
     for stage, age in zip(stages, (7300, 600, 300), strict=False):
         finish(study, stage, started=ago(age), seconds={"train": 250.0, "total": 300.0})
     with claim_folder(begin(study, stages[3]), print):
-        seen = ProgressWatcher(study).look()
+        seen = ProgressWatcher(study).get_progress()
     # Two in the ten minutes since the first of them began; the other one ended two hours ago.
     assert seen["finished_last_hour"] == 2
     assert seen["per_hour"] == pytest.approx(12, rel=0.02)
@@ -257,9 +257,9 @@ def test_starts_after_errors_and_kills_are_distinguished() -> None:
         record_event(folder, "finished")
     watcher = ProgressWatcher(study)
     expected = {"trainings": 2, "times": 3, "after_errors": 2}
-    assert watcher.look()["started_again"] == expected
-    assert watcher.look()["started_again"] == expected
-    assert "2 after an error, 1 after a kill" in as_text(watcher.look())
+    assert watcher.get_progress()["started_again"] == expected
+    assert watcher.get_progress()["started_again"] == expected
+    assert "2 after an error, 1 after a kill" in as_text(watcher.get_progress())
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -344,8 +344,8 @@ def test_a_record_is_read_once_however_often_one_looks(monkeypatch: pytest.Monke
     monkeypatch.setattr(damage, "inspect_record", counting)
     watcher = ProgressWatcher(study)
     for _ in range(3):
-        assert watcher.look()["totals"]["done"] == 1735
-    assert ProgressWatcher(study).look()["totals"]["done"] == 1735
+        assert watcher.get_progress()["totals"]["done"] == 1735
+    assert ProgressWatcher(study).get_progress()["totals"]["done"] == 1735
     assert read == Counter(Path(study.get_node_folder(stage)) for stage in study.plan.stages)
 
 

@@ -101,5 +101,5 @@ def test_empty_turns_are_refused_with_an_option_of_predict_or_skipped(tmp_path: 
     assert [each.context for each in inputs] == ["me: hi bye", "so"]
     assert notes == [
         f"{file}: 2 turns without text are skipped",
-        f"{file}:3: 1 dialogues, of which this is the first, have no text, and get no prediction",
+        f"{file}:3: The dialogue has no text, and gets no prediction",
     ]

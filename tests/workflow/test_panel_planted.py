@@ -30,7 +30,7 @@ from tasktransfer.designs.commands import write_collected, write_statistics
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
-from tasktransfer.evaluation.judge import predict_outcome_numbers
+from tasktransfer.evaluation.instance_predictions import predict_outcome_numbers
 from tasktransfer.jobs import node_jobs
 from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE

@@ -72,7 +72,7 @@ def write_pilot_jobs(args: argparse.Namespace) -> None:
 
     study = open_study(args)
     _check_model_and_seed(study, args)
-    counts = pilot.count_unfinished(study)
+    counts = pilot.count_unfinished_nodes(study)
     shards = {shard: left for shard, left in counts.items() if shard and _is_selected(shard, args)}
     if not shards and None not in counts:
         print_result({"scripts": []}, lambda _: f"{NOTHING_LEFT}\n", as_json=args.json)

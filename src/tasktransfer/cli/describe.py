@@ -110,14 +110,14 @@ def validate_study(args: argparse.Namespace) -> None:
         delete_probes,
         describe_endpoints,
         format_endpoints,
-        refuse_endpoints,
+        require_allowed_endpoints,
     )
-    from tasktransfer.operate.lacking import refuse_absent_inputs, refuse_missing_data
+    from tasktransfer.operate.missing_inputs import require_available_data, require_available_inputs
 
     study, design = open_design(args, need_inputs=False)
     if not args.config_only:
-        refuse_absent_inputs(study)
-        refuse_missing_data(study)
+        require_available_inputs(study)
+        require_available_data(study)
         refuse_shortages(study)
     skipped = ["data and models (--config-only)"] if args.config_only else []
     not_checked = [*skipped, *study.absent]
@@ -127,7 +127,7 @@ def validate_study(args: argparse.Namespace) -> None:
     if not args.config_only:
         _validate_models(study)
         _validate_prompts(study)
-    refuse_endpoints(study.config)
+    require_allowed_endpoints(study.config)
     name, notes = study.config.study, [*design.notes(study.config)]
     if args.probe_again:
         notes += delete_probes(study.config)

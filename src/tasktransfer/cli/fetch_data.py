@@ -82,9 +82,9 @@ def _fetch_archives(archives: tuple[Archive, ...], args: argparse.Namespace) -> 
 
 
 def _fetch_converted(conversion: Conversion, args: argparse.Namespace) -> None:
-    from tasktransfer.datasets.download import fetch_converted
+    from tasktransfer.datasets.download import fetch_converted_files
 
-    notes = fetch_converted(conversion, args.out, args.mirror)
+    notes = fetch_converted_files(conversion, args.out, args.mirror)
     path, target = args.out / conversion.archive.name, args.out / conversion.folder
     print(f"{target}: {'already there' if notes is None else f'written from {path}'}")
     for note in notes or ():

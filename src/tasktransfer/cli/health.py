@@ -52,7 +52,7 @@ def check_environment(args: argparse.Namespace) -> None:
         try:
             study = open_study(args, need_inputs=False)
         except TaskTransferError as error:
-            refused = [health.report_refused_study(error)]
+            refused = [health.build_unopened_study_check(error)]
     checks = []
     for check in chain(refused, health.run_checks(study, Path.cwd())):
         checks.append(check)

@@ -93,7 +93,7 @@ def _follow_status(study: Study, every: int | None, *, as_json: bool) -> None:
     watcher = ProgressWatcher(study)
     redraw = every is not None and not as_json and sys.stdout.isatty()
     while True:
-        result = watcher.look()
+        result = watcher.get_progress()
         text = (
             json_text.encode(result, indent=None if every else 2) + "\n"
             if as_json

@@ -236,7 +236,10 @@ def _read_dataset(
     import yaml
 
     from tasktransfer.datasets.declared.check import check_files
-    from tasktransfer.datasets.declared.edited import read_declaration, survey_declaration
+    from tasktransfer.datasets.declared.edited_declaration import (
+        read_declaration,
+        survey_declaration,
+    )
 
     if args.dataset is not None:
         stray = {

@@ -235,7 +235,9 @@ def make_checkpoint(args: argparse.Namespace) -> None:
                 from tasktransfer.config.places import expand_path
 
                 file = expand_path(model.checkpoint)
-                gguf.dequantise(model.loaded_as, file, args.out, weights, make_note_callback(model))
+                gguf.dequantise_checkpoint(
+                    model.loaded_as, file, args.out, weights, make_note_callback(model)
+                )
         return
 
     def is_up_to_date() -> bool:
@@ -267,7 +269,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     )
     from tasktransfer.encoding.encoded import read_manifest as read_encoded
     from tasktransfer.jobs.inputs import get_cache
-    from tasktransfer.operate.lacking import refuse_missing_data
+    from tasktransfer.operate.missing_inputs import require_available_data
 
     study = open_study(args, need_inputs=False)
     data = (
@@ -288,7 +290,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
 
     with _lock_folder(args.out, named, MAKER, MAKER.file, is_up_to_date) as needed:
         if needed:
-            refuse_missing_data(study, data.name)
+            require_available_data(study, data.name)
             refuse_shortages(study)
             if model.has_checkpoint:
                 check_checkpoint(model, study.get_checkpoint_source(model.name))

@@ -384,7 +384,7 @@ class TimeLeft:
 
             if self._watcher is None and not self._study.has_unknown_inputs:
                 self._watcher = ProgressWatcher(self._study)
-            left = self._watcher.look()["seconds_left"] if self._watcher else None
+            left = self._watcher.get_progress()["seconds_left"] if self._watcher else None
             seen = time.monotonic()
             if left:  # tables, figures and report follow
                 self._left, self._read = left + WORKFLOW_SECONDS, seen

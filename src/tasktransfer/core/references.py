@@ -2,8 +2,8 @@
 
 A fine-tuned model's score should exceed those of the references. Each reference is the ``learner``
 of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The predictors are in
-``evaluation.reference`` and ``evaluation.embedded``. ``contrastive_logistic`` fine-tunes an
-encoder, so it is a method to compare and not a score to exceed (docs/decisions/0045).
+``evaluation.reference`` and ``evaluation.embedding_references``. ``contrastive_logistic``
+fine-tunes an encoder, so it is a method to compare and not a score to exceed (docs/decisions/0045).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> I
             "because it is part of file names."
         )
     if not dataset.cards:
-        yield "cards: The dataset has no task. Give at least one."
+        yield "cards: The dataset has no task. Add at least one."
     for field in ("name", "short"):
         yield from _find_duplicates(field, [getattr(card, field) for card in dataset.cards])
     for card in dataset.cards:
@@ -107,7 +107,7 @@ def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> I
 
 
 def get_card_digests(dataset: str) -> Mapping[str, str]:
-    """Map task to digest of its card. Raises ConfigError for an unknown dataset."""
+    """Return the digest of each task's card. Raises ConfigError for an unknown dataset."""
     return _resolve_dataset(dataset).card_digests
 
 
@@ -117,7 +117,7 @@ def build_data_node(dataset: str, revision: str, settings: Mapping[str, Any] | N
 
 
 def get_recipe_version(dataset: str, tasks: Iterable[str], family: Family) -> int:
-    """Return the recipe version of a training run: the latest of its family's and its tasks'."""
+    """Return the recipe version of a training run, the latest of its family and its tasks."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
     task_versions = [card.recipes[family] for card in cards if family in card.recipes]
     return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *task_versions])
@@ -126,14 +126,14 @@ def get_recipe_version(dataset: str, tasks: Iterable[str], family: Family) -> in
 def resolve_task(dataset: str, name: str) -> tuple[str, str]:
     """Return (dataset, name) of a task name, relative to a dataset.
 
-    ``task`` is a task of the dataset itself, and ``Dataset/task`` of another one.
+    ``task`` is a task of the dataset itself, and ``Dataset/task`` is a task of another dataset.
     """
     other, _, task = name.rpartition("/")
     return other or dataset, task
 
 
 def shorten_task_name(dataset: str, task: tuple[str, str]) -> str:
-    """Return the name of a task relative to a dataset: the inverse of ``resolve_task``."""
+    """Return the name of a task relative to a dataset, as the inverse of ``resolve_task``."""
     owner, name = task
     return name if owner == dataset else f"{owner}/{name}"
 

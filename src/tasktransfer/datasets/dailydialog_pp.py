@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_member, get_texts

@@ -232,7 +232,7 @@ class Dataset:
     def count_tiny_instances(
         self, task: str, split: str, dialogues: int, *, few_sample: bool
     ) -> int:
-        """Return the number of instances of a split in generated data, 0 if the task has none."""
+        """Return the number of a task's instances on a split of generated data, which may be 0."""
         if self.tiny is None or task not in self.tiny.sizes:
             return 0
         share = self.tiny.shares[few_sample][split]

@@ -1,4 +1,4 @@
-"""Download published archives from their authors' addresses, and convert them if needed.
+"""Download of published archives from their authors' addresses, and their conversion.
 
 An interrupted download resumes. It is checked, and gets its name only when it is complete. An
 archive has a known SHA-256, or its first download records one, which later downloads must have.
@@ -81,7 +81,7 @@ class Conversion:
 CONVERSION_MAKER = Maker("folder that data fetch writes", "fetched.json", "archive_sha256")
 
 
-def fetch_converted(
+def fetch_converted_files(
     conversion: Conversion, folder: Path, mirror: str | None = None
 ) -> tuple[str, ...] | None:
     """Download an archive, and write the files that its reader expects into a new folder.
@@ -185,7 +185,7 @@ def download_archive(archive: Archive, folder: Path, mirror: str | None = None) 
 
 
 def read_checksums(folder: Path) -> Mapping[str, str]:
-    """Map file name to SHA-256 from the folder's checksum file, or {} if there is none."""
+    """Return the SHA-256 of each file in a folder's checksum file, or {} if there is none."""
     path = folder / CHECKSUMS
     if not path.is_file():
         return {}
@@ -200,6 +200,7 @@ def _record_checksum(folder: Path, name: str, digest: str) -> None:
 
 
 def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
+    """Record the checksum of an archive. Raise DataError if it is not the expected one."""
     digest = compute_sha256(path)
     if expected is not None and digest != expected:
         source = "the published archive has"
@@ -281,7 +282,7 @@ def _check_archive(part: Path, archive: Archive, address: str) -> None:
 
 @contextmanager
 def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[None]:
-    """Convert network errors to DataErrors with a remedy."""
+    """Convert errors of the network and of the address to DataErrors with a remedy."""
     remedy = (
         f"Run the command again to resume, or download {name} in a browser and put it into {folder}"
     )

@@ -100,8 +100,8 @@ def measure_turn_lengths(
         yield TurnLength(name, split, True, str(number), (speaker,), count)
 
 
-def split_at_random(names: Iterable[str], location: str) -> Mapping[str, str]:
-    """Map dialogue to split (70, 15 and 15 %) from a fixed shuffle of the sorted names.
+def assign_random_splits(names: Iterable[str], location: str) -> Mapping[str, str]:
+    """Return the split of each dialogue (70, 15 and 15 %) after a fixed shuffle of the names.
 
     Raises:
         DataError: there are too few dialogues to split.

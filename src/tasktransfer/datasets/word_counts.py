@@ -12,24 +12,24 @@ WITHOUT_SPACES = re.compile(
 """Characters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 
 
-def count_unspaced(text: str) -> int:
+def count_unspaced_characters(text: str) -> int:
     """Return the number of characters of scripts without spaces between words."""
     return 0 if text.isascii() else len(WITHOUT_SPACES.findall(text))
 
 
 def count_spaced_words(text: str) -> int:
     """Return the number of words. In scripts without spaces, two characters count as a word."""
-    return _count_other_words(text) + (count_unspaced(text) + 1) // 2
+    return _count_other_words(text) + (count_unspaced_characters(text) + 1) // 2
 
 
 def estimate_tokens(text: str) -> float:
-    """Return about the number of tokens. BERT has one per character in scripts without spaces."""
-    return _count_other_words(text) * TOKENS_PER_WORD + count_unspaced(text)
+    """Return an estimate of BERT's tokens, one per character in scripts without spaces."""
+    return _count_other_words(text) * TOKENS_PER_WORD + count_unspaced_characters(text)
 
 
 def _count_other_words(text: str) -> int:
     """Return the number of words between spaces, without the scripts that have no spaces."""
-    if not count_unspaced(text):
+    if not count_unspaced_characters(text):
         return len(text.split())
     pieces = WITHOUT_SPACES.sub(" ", text).split()
     return sum(any(map(str.isalnum, piece)) for piece in pieces)

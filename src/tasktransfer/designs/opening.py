@@ -17,7 +17,7 @@ from tasktransfer.designs import get_design, open_study, refuse_shortages, valid
 from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
-from tasktransfer.operate.lacking import refuse_missing_data
+from tasktransfer.operate.missing_inputs import require_available_data
 from tasktransfer.results.study import Study
 
 
@@ -35,7 +35,7 @@ def open_study_for_call(call: SnakemakeCall) -> Study:
     else:
         study = open_study(_write_config(call.config))
     if call.is_main:
-        refuse_missing_data(study)
+        require_available_data(study)
         refuse_shortages(study)
         get_design(study.config).refuse(study)
         if note := date_future_files_now(study):

@@ -19,10 +19,10 @@ from torch import Tensor
 
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import TrainingError
-from tasktransfer.evaluation.embedded import join_parts
+from tasktransfer.evaluation.embedding_references import join_parts
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.models.checkpoint import load_pretrained
-from tasktransfer.models.representation import BATCH_SIZE, encode_texts, pool_states, pool_texts
+from tasktransfer.models.representation import BATCH_SIZE, pool_states, pool_texts, tokenize_texts
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.training.hardware import Hardware
 
@@ -125,7 +125,7 @@ class ContrastiveEncoder:
         embedded = torch.zeros(len(texts), self.body.config.hidden_size, device=self.device)
         for begin in range(0, len(present), CHUNK_SIZE):
             places = present[begin : begin + CHUNK_SIZE]
-            ids, mask = encode_texts(
+            ids, mask = tokenize_texts(
                 self.tokenizer, [texts[n] for n in places], self.max_length, self.device
             )
             states = self.body(input_ids=ids, attention_mask=mask).last_hidden_state

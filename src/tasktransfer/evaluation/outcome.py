@@ -46,7 +46,7 @@ class EvaluationInputs:
     hardware: Hardware
 
     def get_unknown_token_id(self, encoded: Path) -> int:
-        """Return the id of the unknown token in a folder of token ids, -1 if there is none."""
+        """Return the id of the unknown token in a folder of token ids, or -1 if there is none."""
         tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, "encoder")
         return -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
 
@@ -114,7 +114,7 @@ def _average_predictions(
 def _predict_with_one_model(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs
 ) -> SplitPredictions:
-    """Return the predictions of one model, or of one that is merged from several."""
+    """Return the predictions of one model, which may be merged from several models."""
     device = places.hardware.prepare_device()
     model = load_evaluated_model(evaluation, outcome, places, device)
     spec = outcome.model or outcome.stages[0].model
@@ -144,9 +144,10 @@ def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> li
 def load_evaluated_model(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Return the model of an outcome with one model: of a stage, merged, or released.
+    """Return the model of an outcome that has only one model.
 
-    A released model's missing weights are initialised from ``settings.seed``.
+    It is the model of a stage, a model merged from several stages, or a released model. A released
+    model's missing weights are initialised from ``settings.seed``.
     """
     if outcome.model is None:
         return _load_merged_model(evaluation, outcome.starts, places, device)

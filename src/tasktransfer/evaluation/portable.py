@@ -1,8 +1,8 @@
 """References that are fitted once, and saved in a folder without pickle.
 
-They are the references of ``evaluation.reference`` and ``evaluation.embedded`` for tasks with one
-label per input, split into a fit and its logits. The nearest neighbour's logit of a label is the
-largest cosine similarity to a training instance with this label.
+They are the references of ``evaluation.reference`` and ``evaluation.embedding_references`` for
+tasks with one label per input, split into a fit and its logits. The nearest neighbour's logit of a
+label is the largest cosine similarity to a training instance with this label.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError, ModelError
-from tasktransfer.evaluation.embedded import (
+from tasktransfer.evaluation.embedding_references import (
     build_normalised_embedder,
     embed_distinct_texts,
     join_parts,

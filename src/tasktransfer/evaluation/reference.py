@@ -44,7 +44,10 @@ _SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
 def predict_most_frequent(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Return the most frequent training answer (the first in a tie), separately per output."""
+    """Return the most frequent training answer, for each output, for every test instance.
+
+    In a tie, it is the answer that comes first in the training instances.
+    """
     if task.kind == "multi_output":
         traits = zip(*(instance.target for instance in train), strict=True)
         answer = tuple(Counter(trait).most_common(1)[0][0] for trait in traits)
@@ -55,7 +58,7 @@ def predict_most_frequent(
     return [answer] * len(test)
 
 
-def sample_by_frequency(
+def sample_answers_by_frequency(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
     """Return answers that are sampled from training instances, separately for each output."""
@@ -91,7 +94,7 @@ def predict_by_tfidf_regression(
 
 MODEL_FREE_REFERENCES: dict[str, Reference] = {
     MOST_FREQUENT: predict_most_frequent,
-    BY_FREQUENCY: sample_by_frequency,
+    BY_FREQUENCY: sample_answers_by_frequency,
     TFIDF: predict_by_tfidf_regression,
 }
 
@@ -105,7 +108,10 @@ def get_predictor(name: str, embed: Embed | None) -> Reference:
     """
     if name in MODEL_FREE_REFERENCES:
         return MODEL_FREE_REFERENCES[name]
-    from tasktransfer.evaluation.embedded import predict_by_nearest_neighbour, predict_by_regression
+    from tasktransfer.evaluation.embedding_references import (
+        predict_by_nearest_neighbour,
+        predict_by_regression,
+    )
 
     assert embed is not None, f"{name} needs a model"
     return partial(

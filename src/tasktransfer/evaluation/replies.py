@@ -149,7 +149,7 @@ def _compute_in_batches(
 
 
 def _select_evaluated_instances(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
-    """Return the indices of the evaluated instances, for P@1 those of complete blocks."""
+    """Return the indices of the evaluated instances, which fill complete blocks for P@1."""
     if measure != "p_at_1":
         return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
@@ -268,9 +268,9 @@ def select_candidates(
     most: int,
     pool: str,
 ) -> list[int]:
-    """Return the rows of a pool that are candidates.
+    """Return the indices of the rows of a pool that are candidates.
 
-    They are distinct replies of at most ``most`` words, without the token id ``unknown`` and
+    Candidates are distinct replies of at most ``most`` words, without the token id ``unknown`` and
     without quotations of Reddit (">").
 
     Args:
@@ -365,12 +365,12 @@ def _evaluate_generation(
 ) -> ReplyResults:
     inner = model.model if isinstance(model, ReplyWriter) else model
 
-    def write(some: list[int]) -> list[str]:
+    def generate_texts(some: list[int]) -> list[str]:
         ids = _generate_tokens(inputs.settings, inner, split, some)
         texts: list[str] = inner.tokenizer.batch_decode(ids, skip_special_tokens=True)
         return texts
 
-    texts = _compute_in_batches(model, setup, split, range(len(split)), write, share=4)
+    texts = _compute_in_batches(model, setup, split, range(len(split)), generate_texts, share=4)
     replies = [(text.strip(),) for text in texts]
     return _evaluate_bleu(rows, replies, replies)
 

@@ -13,7 +13,7 @@ from tasktransfer.data.brought import read_ratings, read_replies
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.errors import DataError
-from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers

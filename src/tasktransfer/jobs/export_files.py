@@ -155,7 +155,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
     write_tokenizer(base, revision, longest, "left", folder)
     embedder, parts = Embedder(folder, longest), portable.list_embedded_parts(card, train)
     features = portable.compute_embeddings(
-        lambda texts: embedder.embed(texts, TOGETHER), card, parts, train
+        lambda texts: embedder.embed_texts(texts, TOGETHER), card, parts, train
     )
     layout = "tasktransfer"
     if fit.learner == NEAREST:

@@ -19,7 +19,7 @@ from tasktransfer.data.samples import select_indices
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.errors import ConfigError
-from tasktransfer.evaluation.numbers import compute_expected_values, compute_measures
+from tasktransfer.evaluation.measures import compute_expected_values, compute_measures
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits import (
     JOINT_LEARNERS,
@@ -308,7 +308,7 @@ def _collect_ingredients(
 
     def judge(stage: Stage) -> Judge:
         def ratings(task: str, instances: Sequence[Instance]) -> list[float]:
-            from tasktransfer.evaluation.judge import predict_stage_numbers  # noqa: PLC0415  # imports torch
+            from tasktransfer.evaluation.instance_predictions import predict_stage_numbers  # noqa: PLC0415  # imports torch
 
             encoded = Path(study.get_encoded_folder(stage.data, stage.model.name))
             checkpoint, hardware = (

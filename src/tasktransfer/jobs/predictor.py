@@ -245,7 +245,10 @@ def _load_embeddings(
 
     def read(instances: Sequence[Instance], together: int) -> Floats:
         features = portable.compute_embeddings(
-            lambda texts: embedder.embed(texts, together), exported.card, exported.parts, instances
+            lambda texts: embedder.embed_texts(texts, together),
+            exported.card,
+            exported.parts,
+            instances,
         )
         if exported.reader == "embeddings":
             return np.asarray(features @ first.T + second, np.float64)

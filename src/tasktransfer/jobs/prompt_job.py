@@ -13,7 +13,7 @@ from tasktransfer.data.cache import read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, EndpointError, escape_line
-from tasktransfer.evaluation.prompting.probes import get_answers_folder
+from tasktransfer.evaluation.prompting.probe_store import get_answers_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import convert_to_numbers
 from tasktransfer.results.rows import Row
@@ -22,8 +22,8 @@ from tasktransfer.tasks.asking import Prompt, has_choices
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
-    from tasktransfer.evaluation.prompting.ask import PromptedPredictions, TaskPrompter
     from tasktransfer.evaluation.prompting.model import PromptedModel
+    from tasktransfer.evaluation.prompting.prompter import PromptedPredictions, TaskPrompter
     from tasktransfer.training.setup import Setup
 
 NOTE_FRACTION, MAX_UNREADABLE_FRACTION = 0.05, 0.5
@@ -146,13 +146,13 @@ def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
 
 def create_prompting(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:
     """Return the prompting procedure of the evaluation for a model."""
-    from tasktransfer.evaluation.prompting import ask  # noqa: PLC0415
+    from tasktransfer.evaluation.prompting import prompter  # noqa: PLC0415
 
     assert node.asked is not None
     train: list[Instance] = []
     if node.asked["shots"]:
         train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
-    return ask.build_prompter(get_task(node.data.name, node.task), node.asked, train, model)
+    return prompter.build_prompter(get_task(node.data.name, node.task), node.asked, train, model)
 
 
 @dataclass(frozen=True, slots=True)

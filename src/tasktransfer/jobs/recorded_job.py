@@ -21,7 +21,7 @@ from tasktransfer.files import remove_partial_files
 from tasktransfer.fits import Learner
 from tasktransfer.jobs.needs import runs_model
 from tasktransfer.results.artefacts import compute_checksums
-from tasktransfer.results.damage import find_damage, set_aside
+from tasktransfer.results.damage import find_damage, set_files_aside
 from tasktransfer.results.provenance import describe_host, describe_provenance
 from tasktransfer.results.records import (
     build_node_record,
@@ -113,7 +113,7 @@ def run_recorded_job(
                 _print_message(f"{folder}: The job is already finished.")
                 return
         if problem is not None:
-            kept = set_aside(folder)
+            kept = set_files_aside(folder)
             names = ", ".join(file.name for file in kept)
             _print_message(f"{problem}. The files are kept as {names}, and the job runs again.")
         remove_partial_files(folder)

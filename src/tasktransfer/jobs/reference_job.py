@@ -25,7 +25,7 @@ from tasktransfer.core.references import (
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.evaluation.numbers import compute_measures
+from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.evaluation.reference import Embed, Reference, get_predictor
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
@@ -82,7 +82,7 @@ def create_predictor(
         wrap: applied to the function that embeds texts with a frozen model.
     """
     if node.learner == CONTRASTIVE:
-        from tasktransfer.evaluation.embedded import predict_by_fine_tuned_regression  # noqa: PLC0415
+        from tasktransfer.evaluation.embedding_references import predict_by_fine_tuned_regression  # noqa: PLC0415
 
         def tune(task: Task, train: Sequence[Instance], seed: int) -> Embed:
             return tune_encoder(study, node, task, train, seed).embed_texts

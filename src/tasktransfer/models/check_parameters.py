@@ -46,7 +46,9 @@ def check_parameters(
         p for p in unexpected if POOLER_OR_HEAD.match(p.removeprefix(own)) or OLD_BUFFER.match(p)
     ]
     if fresh:
-        note(f"The checkpoint lacks {_format_modules(fresh)}, which is initialised at random.")
+        modules = _format_modules(fresh)
+        verb = "are" if ", " in modules else "is"
+        note(f"The checkpoint lacks {modules}, which {verb} initialised at random.")
     if unused:
         note(f"The weights {_format_modules(unused)} of the checkpoint are not used.")
     missing = [p for p in missing if p not in fresh]
@@ -116,8 +118,8 @@ def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]
             "checkpoint."
         )
     return (
-        "config.json gives other sizes than the file has. Use both from the same checkpoint, and "
-        "set vocab_size to that of the tokenizer that the weights were trained with."
+        "The sizes in config.json differ from the sizes in the file. Use both from the same "
+        "checkpoint, and set vocab_size to the vocabulary size of its tokenizer."
     )
 
 

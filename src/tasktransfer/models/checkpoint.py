@@ -17,9 +17,9 @@ from tasktransfer.config.places import is_gguf
 from tasktransfer.core.specs import Family
 from tasktransfer.encoding.reading import build_source_arguments, translate_library_errors
 from tasktransfer.errors import ModelError
-from tasktransfer.models.built import freeze_positions
 from tasktransfer.models.check_parameters import Note, check_finite, check_parameters
 from tasktransfer.models.low_rank import CONFIG_FILE, is_adapter
+from tasktransfer.models.recipe import freeze_positions
 
 Pooler = Literal["drawn", "needed", "unused"]
 
@@ -71,7 +71,7 @@ def load_with_missing_modules(
         attention: attention implementation by its name in transformers; None for the default.
         note: called with the pooler and heads that are missing in the checkpoint or not used.
         pooler: treatment of an encoder's pooler: ``drawn`` initialises a missing one at random,
-            ``needed`` refuses a checkpoint without one, and ``unused`` builds no pooler.
+            ``needed`` rejects a checkpoint without one, and ``unused`` builds no pooler.
 
     Returns:
         The model, and the modules that are missing in the checkpoint and initialised at random.
@@ -140,7 +140,7 @@ def _check_files(start: str) -> tuple[int, int]:
         )
     shapes: list[list[int]] = []
     for file in sorted(Path(start).glob("*.safetensors")):
-        _refuse_irregular(file)
+        _check_regular_file(file)
         try:
             with safe_open(file, framework="pt") as opened:
                 names = opened.keys()
@@ -153,8 +153,8 @@ def _check_files(start: str) -> tuple[int, int]:
     return len(shapes), sum(map(math.prod, shapes))
 
 
-def _refuse_irregular(file: Path) -> None:
-    """Raise ModelError for a missing file, or a pipe or device on which libraries would wait."""
+def _check_regular_file(file: Path) -> None:
+    """Raise ModelError if a file is missing, or is a pipe or device on which libraries wait."""
     if not file.is_file():
         raise ModelError(
             f"{file}: The file does not exist, or is a pipe or device. Specify a file."
@@ -163,7 +163,7 @@ def _refuse_irregular(file: Path) -> None:
 
 def _check_gguf(file: Path) -> tuple[int, int]:
     """Check a GGUF file, and return its numbers of tensors and elements."""
-    _refuse_irregular(file)
+    _check_regular_file(file)
     try:
         import accelerate  # noqa: F401  # transformers needs it
         from gguf import GGUFReader
@@ -204,7 +204,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
     for name, layers in config.to_dict().items():
         counted = name.endswith(("layer", "layers")) and isinstance(layers, int)
         if counted and layers > MAX_SIZE_RATIO * tensors:
-            _refuse_size(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
+            _raise_size_error(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
         with (
             translate_library_errors(start, "the weights"),
@@ -214,10 +214,10 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
             empty = _select_auto_class("encoder").from_config(config)
         asked = sum(parameter.numel() for parameter in empty.parameters())
         if asked > MAX_SIZE_RATIO * elements:
-            _refuse_size(start, f"{asked:,} parameters", f"{elements:,}")
+            _raise_size_error(start, f"{asked:,} parameters", f"{elements:,}")
 
 
-def _refuse_size(start: str, asked: str, held: str) -> NoReturn:
+def _raise_size_error(start: str, asked: str, held: str) -> NoReturn:
     raise ModelError(
         f"{start}: config.json specifies {asked}, but its files contain {held}. Use "
         "config.json and weights from the same checkpoint."
@@ -373,6 +373,6 @@ def _load_from_pretrained(
             attn_implementation=attention,
             use_safetensors=True,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # the report lists them, and they are refused by name
+            ignore_mismatched_sizes=True,  # check_parameters rejects them
         )
     return model, report

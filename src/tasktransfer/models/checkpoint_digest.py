@@ -109,7 +109,7 @@ def is_commit(revision: str) -> bool:
 def resolve_commit(name: str, revision: str) -> str | None:
     """Return the commit of a branch or tag from the hub, or else from this machine's cache.
 
-    An offline training loads the cached commit. None if neither has it.
+    An offline training loads the cached commit. Return None if neither has it.
     """
     return _fetch_commit(name, revision) or _find_cached_commit(name, revision)
 

@@ -104,7 +104,7 @@ class DualEncoder:
     def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Return the loss of a task with labels; replies have ``compute_in_batch_loss``."""
+        """Return the summed loss of a task with labels. Replies have ``compute_in_batch_loss``."""
         inputs = inputs or self.prepare_inputs(split, examples)
         return functional.cross_entropy(
             self._compute_logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
@@ -183,7 +183,7 @@ class DualEncoder:
         return contexts @ candidates.T
 
     def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
-        """Return the cross-entropy of each row's reply against the batch's replies, summed."""
+        """Return the summed cross-entropy of each row's reply against the batch's replies."""
         scores = self.compute_scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
         right = torch.arange(len(scores), device=scores.device)
         return functional.cross_entropy(scores, right, reduction="sum")

@@ -83,7 +83,7 @@ def write_encoder(
     head = encoder.heads[task]
     assert isinstance(head, nn.Linear)
     backbone = merge_adapters(encoder.backbone)
-    config = _describe_labels(backbone.config, labels)
+    config = _add_label_names(backbone.config, labels)
     if encoder.reads != "mean":
         model = _build_classifier(backbone, head, config)
         if model is not None:
@@ -99,12 +99,12 @@ def write_encoder(
     backbone.config = config
     backbone.save_pretrained(folder)
     write_sentence_modules(folder, pooling, max_length, encoder.hidden_size, normalised=False)
-    write_dense(folder / "2_Dense", head.weight, head.bias)
+    write_dense_layer(folder / "2_Dense", head.weight, head.bias)
     return EncoderFormat("sentence_transformers", pooling)
 
 
-def _describe_labels(config: Any, labels: Sequence[str]) -> Any:
-    """Return a copy of a config, to which the names of the labels are added."""
+def _add_label_names(config: Any, labels: Sequence[str]) -> Any:
+    """Return a copy of a config with the names of the labels."""
     described = deepcopy(config)
     described.update(build_label_config(labels))
     return described
@@ -178,7 +178,7 @@ def pool_states(outputs: Any, pooling: str, lengths: Tensor) -> Tensor:
 def write_sentence_modules(
     folder: Path, pooling: str, max_length: int, hidden: int, *, normalised: bool
 ) -> None:
-    """Write the list of modules of sentence-transformers, and their settings, around an encoder.
+    """Write the modules and settings with which sentence-transformers reads an encoder.
 
     Args:
         hidden: hidden size of the encoder.
@@ -208,7 +208,7 @@ def write_sentence_modules(
     _write_json(folder / POOLING_FOLDER / "config.json", pooled)
 
 
-def write_dense(folder: Path, weight: Tensor, bias: Tensor) -> None:
+def write_dense_layer(folder: Path, weight: Tensor, bias: Tensor) -> None:
     """Write a linear layer as a module of sentence-transformers, in float32."""
     from safetensors.torch import save_file
 

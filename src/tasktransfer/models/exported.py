@@ -1,4 +1,4 @@
-"""Loading of exported encoders, and their logits and embeddings."""
+"""Exported encoders: loading, logits and embeddings, and the files written around them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasktransfer.models.export import (
     DENSE_WEIGHTS,
     build_label_config,
     pool_states,
-    write_dense,
+    write_dense_layer,
     write_sentence_modules,
 )
 from tasktransfer.models.family import pad_to_tensors
@@ -127,7 +127,7 @@ class Embedder:
         self.tokenizer = load_tokenizer(str(folder), None, "encoder")
         self.model = _load_encoder(folder, is_classifier=False).eval().to(self.device)
 
-    def embed(self, texts: Sequence[str], together: int) -> npt.NDArray[np.float64]:
+    def embed_texts(self, texts: Sequence[str], together: int) -> npt.NDArray[np.float64]:
         """Return the embeddings, (texts, hidden size)."""
         return pool_texts(
             *(self.model, self.tokenizer, texts, self.max_length, "mean", self.device, together)
@@ -161,4 +161,4 @@ def write_regression(folder: Path, weight: Any, bias: Any, max_length: int) -> N
     """Write a regression on unit-length embeddings in the layout of sentence-transformers."""
     hidden = weight.shape[1]
     write_sentence_modules(folder, "mean", max_length, hidden, normalised=True)
-    write_dense(folder / "3_Dense", torch.from_numpy(weight), torch.from_numpy(bias))
+    write_dense_layer(folder / "3_Dense", torch.from_numpy(weight), torch.from_numpy(bias))

@@ -51,7 +51,7 @@ class FamilyModel(Protocol):
 
     @property
     def layers(self) -> int:
-        """The number of layers; in an encoder-decoder, of the encoder."""
+        """The number of layers of the model, or of the encoder in an encoder-decoder."""
         ...
 
     @property

@@ -46,7 +46,7 @@ def can_decode_trees(model: Any) -> bool:
     return greedy and model.config.model_type in TREE_ARCHITECTURES
 
 
-def generate(
+def generate_sequences(
     model: Any,
     tokenizer: Any,
     ids: Tensor,
@@ -56,6 +56,8 @@ def generate(
     **more: Any,
 ) -> Tensor:
     """Decode greedily with transformers, ignoring the checkpoint's sampling settings.
+
+    Return the token ids of transformers, which in a decoder begin with the prompt.
 
     Args:
         longest: maximum number of new tokens.

@@ -18,8 +18,10 @@ from tasktransfer.models.checkpoint import load_pretrained
 MAKER = Maker("dequantised model", "dequantised.json", "weights")
 
 
-def dequantise(family: Family, file: str, out: Path, weights: str, note: Note) -> None:
-    """Write config, tokenizer and float32 weights as a checkpoint folder, all or nothing.
+def dequantise_checkpoint(family: Family, file: str, out: Path, weights: str, note: Note) -> None:
+    """Write the config, tokenizer and float32 weights of a GGUF file as a checkpoint folder.
+
+    The folder appears only when it is complete.
 
     Args:
         file: the GGUF checkpoint.

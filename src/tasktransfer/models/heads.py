@@ -64,7 +64,10 @@ def create_head(hidden: int, task: Task, seed: int, start: str) -> Head:
 
 
 def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy summed over rows whose input contains the answer; 0 if none does."""
+    """Return the cross-entropy summed over rows whose input contains the answer.
+
+    The loss is 0 if no row does.
+    """
     return functional.cross_entropy(scores, labels, ignore_index=IGNORED_LABEL, reduction="sum")
 
 
@@ -102,7 +105,7 @@ def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
 
 
 def select_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
-    """Return the labels above the threshold, or the most probable one if none is.
+    """Return the labels above the threshold, or the most probable label if none is.
 
     In the toolkit's multi-label task, every pair of speakers has at least one relation.
     """

@@ -18,20 +18,20 @@ from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.layers.gelu import use_fused_gelu
 from tasktransfer.layers.packing import get_first_position
 from tasktransfer.models import next_utterance
-from tasktransfer.models.built import (
+from tasktransfer.models.check_parameters import Note
+from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_missing_modules
+from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
+from tasktransfer.models.encoder import HEADS_FILE, Encoder
+from tasktransfer.models.family import FamilyModel
+from tasktransfer.models.gradient_checkpointing import enable_gradient_checkpointing
+from tasktransfer.models.low_rank import CONFIG_FILE, add_adapter, find_base_model, is_adapter
+from tasktransfer.models.recipe import (
     create_empty_encoder_pair,
     create_encoder_pair,
     create_random_model,
     duplicate_encoder,
     is_recipe_folder,
 )
-from tasktransfer.models.check_parameters import Note
-from tasktransfer.models.checkpoint import Pooler, load_pretrained, load_with_missing_modules
-from tasktransfer.models.dual_encoder import SIDES, WEIGHTS_FILE, DualEncoder
-from tasktransfer.models.encoder import HEADS_FILE, Encoder
-from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.low_rank import CONFIG_FILE, add_adapter, find_base, is_adapter
-from tasktransfer.models.recomputing import enable_gradient_checkpointing
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import Decoder, EncoderDecoder
 from tasktransfer.tasks.card import Task
@@ -202,7 +202,7 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
     folders = [Path(start, side) for side in SIDES]
     trained = is_adapter(folders[0])
     if trained:
-        start, revision = _find_base(loading, start)
+        start, revision = _find_base_model(loading, start)
     pair = duplicate_encoder(_load_pretrained(whole, "encoder", start, revision, plain=True))
     if adapter is None:
         return pair
@@ -221,7 +221,7 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
     return context, candidate
 
 
-def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
+def _find_base_model(loading: Loading, start: str) -> tuple[str, str | None]:
     """Return the base model of an adapter's checkpoint, and the base model's revision.
 
     Raises:
@@ -235,7 +235,9 @@ def _find_base(loading: Loading, start: str) -> tuple[str, str | None]:
         )
     if loading.base is not None:
         return loading.base, loading.base_revision
-    return find_base(Path(start, SIDES[0]) if loading.model.family == "dual_encoder" else start)
+    return find_base_model(
+        Path(start, SIDES[0]) if loading.model.family == "dual_encoder" else start
+    )
 
 
 def load_body(
@@ -248,7 +250,7 @@ def load_body(
     """
     if adapter is None or not is_adapter(start):
         return load_pretrained(family, start, revision)
-    model, fresh = load_with_missing_modules(family, *find_base(start))
+    model, fresh = load_with_missing_modules(family, *find_base_model(start))
     return add_adapter(model, adapter, family, Path(start), seed=0, whole=fresh)
 
 
@@ -272,7 +274,7 @@ def _load_pretrained(
         return model
     folder = Path(start) if is_adapter(start) else None
     if folder is not None:
-        start, revision = _find_base(loading, start)
+        start, revision = _find_base_model(loading, start)
     model, fresh = load_with_missing_modules(
         family,
         start,

@@ -57,7 +57,7 @@ class ModelAdapters:
     earlier: tuple[Tensors, ...]
 
     def save(self, folder: Path) -> None:
-        """Write the adapter and the earlier ones in peft's format."""
+        """Write the adapter and the earlier adapters in peft's format."""
         from peft import get_peft_model_state_dict
 
         own = get_peft_model_state_dict(self.peft, save_embedding_layers=False)
@@ -82,13 +82,13 @@ def is_adapter(folder: str | Path) -> bool:
     return Path(folder, CONFIG_FILE).is_file()
 
 
-def find_base(folder: str | Path) -> tuple[str, str | None]:
+def find_base_model(folder: str | Path) -> tuple[str, str | None]:
     """Return the base model of an adapter, and its revision, from the adapter's checkpoint.
 
     The base model is a folder, relative to the study's, or a name on the hub.
 
     Raises:
-        ModelError: the checkpoint names no base model, or the base model is missing.
+        ModelError: the checkpoint does not name a base model, or the base model is missing.
     """
     file = Path(folder, CONFIG_FILE)
     content = json_text.read_object(file)
@@ -160,7 +160,9 @@ def add_adapter(
         )
     there = [] if folder is None else _list_adapter_folders(folder)
     own = None if begins and adapter.start != "continue" else there[-1] if there else None
-    before = [read_weights(each / WEIGHTS_FILE) for each in (there if own is None else there[:-1])]
+    before = [
+        read_weights(place / WEIGHTS_FILE) for place in (there if own is None else there[:-1])
+    ]
     if adapter.start == "merge":
         for tensors in before:
             model = _merge_adapter(model, adapter, family, tensors, whole)
@@ -179,7 +181,7 @@ def add_adapter(
 
 
 def _list_adapter_folders(checkpoint: Path) -> list[Path]:
-    """Return the folders of a checkpoint's adapters: those of earlier trainings, then its own."""
+    """Return the folders of a checkpoint's adapters, oldest first, with its own folder last."""
     earlier = (checkpoint / EARLIER).glob("*")
     return [*sorted(earlier, key=lambda folder: int(folder.name)), checkpoint]
 
@@ -231,7 +233,7 @@ def _check_targets(model: Any, targets: Sequence[str]) -> None:
 
 
 def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
-    """Return the error for invalid target names, with a list of the valid ones."""
+    """Return the error for invalid target names, with a list of the valid names."""
     from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers
 
     output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None

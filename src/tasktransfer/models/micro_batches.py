@@ -69,8 +69,8 @@ def split_training_batch(
 
     Args:
         packed: whether sequences are packed instead of padded to a micro-batch's longest.
-        whole: whether a padded batch that fits the budget is never split, despite its padding. A
-            GPU is faster with it than with launching a second micro-batch; a CPU is not.
+        whole: whether a padded batch that fits the budget is not split, despite its padding. On a
+            GPU, a second micro-batch costs more than the padding; on a CPU, it does not.
     """
     if packed:
         return split_evenly(split, examples, token_budget)

@@ -51,7 +51,7 @@ Representation = Literal["state", "sum"]
 
 
 class Network(nn.Module):
-    """An encoder and a decoder."""
+    """The encoder and the decoder of an architecture."""
 
     def __init__(self, of: Architecture, vocabulary: int) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class Network(nn.Module):
 
 
 class NextUtterance:
-    """A model of an architecture that implements ``FamilyModel``."""
+    """A generator of the next utterance, which implements ``FamilyModel``."""
 
     paths: tuple[str, ...] = ()
     side_by_side = False

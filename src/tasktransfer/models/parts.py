@@ -149,7 +149,7 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
     if way is None or len(sources) == 1:
         return first.parameters
     for source in sources[1:]:
-        _refuse_different_parts(first, source)
+        _check_same_parameters(first, source)
     if way == "ties":
         return merge_with_ties(base, [source.parameters for source in sources])
     return {
@@ -185,7 +185,7 @@ def merge_with_ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tenso
     return merged
 
 
-def _refuse_different_parts(first: _Source, other: _Source) -> None:
+def _check_same_parameters(first: _Source, other: _Source) -> None:
     problem = _describe_difference(first.parameters, other.parameters)
     if problem:
         raise ModelError(

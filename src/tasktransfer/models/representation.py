@@ -102,7 +102,7 @@ def compute_layer_representations(
     parts = []
     for begin in range(0, len(order), together):
         batch = [texts[index] for index in order[begin : begin + together]]
-        ids, mask = encode_texts(tokenizer, batch, max_length, device)
+        ids, mask = tokenize_texts(tokenizer, batch, max_length, device)
         with torch.inference_mode():
             output = body(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         states = [*output.hidden_states[:-1], output.last_hidden_state]
@@ -135,7 +135,7 @@ def pool_texts(
     """
     parts = []
     for begin in range(0, len(texts), together):
-        ids, mask = encode_texts(tokenizer, texts[begin : begin + together], max_length, device)
+        ids, mask = tokenize_texts(tokenizer, texts[begin : begin + together], max_length, device)
         with torch.inference_mode():
             if pooling == "input":
                 states = body.get_input_embeddings()(ids).float()
@@ -145,7 +145,7 @@ def pool_texts(
     return torch.cat(parts).numpy().astype(np.float64)
 
 
-def encode_texts(
+def tokenize_texts(
     tokenizer: Any, texts: Sequence[str], max_length: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """Return the token ids and the mask of the last ``max_length`` tokens of each text."""

@@ -23,7 +23,7 @@ from tasktransfer.layers.packing import get_first_position, plan_layout
 from tasktransfer.layers.prompt_trees import build_prompt_trees
 from tasktransfer.layers.ragged import Ragged, index_spans, pad_rows
 from tasktransfer.models.family import pad_to_tensors
-from tasktransfer.models.generation import can_decode_trees, generate, generate_from_trees
+from tasktransfer.models.generation import can_decode_trees, generate_from_trees, generate_sequences
 from tasktransfer.models.low_rank import save_pretrained
 from tasktransfer.models.micro_batches import (
     split_by_length,
@@ -191,7 +191,7 @@ class Decoder:
         else:
             ids, mask = pad_to_tensors(prompts, self._pad_id, self.device, left=True)
             penalty = self.fidelity.repetition_penalty
-            whole = generate(self.module, self.tokenizer, ids, mask, longest, penalty)
+            whole = generate_sequences(self.module, self.tokenizer, ids, mask, longest, penalty)
             generated = whole[:, ids.shape[1] :]
         return _parse_answers(
             self.tasks[split.task], self.tokenizer, generated, self.fidelity.answers
@@ -319,7 +319,7 @@ class EncoderDecoder:
         inputs = self.build_inputs(split, examples, {})
         longest, penalty = self.max_answer_tokens[split.task], self.fidelity.repetition_penalty
         more = {} if self.encoding is None else self.encode_context(split, examples, inputs)
-        generated = generate(
+        generated = generate_sequences(
             self.module, self.tokenizer, inputs["ids"], inputs["mask"], longest, penalty, **more
         )
         return _parse_answers(

@@ -27,7 +27,7 @@ FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 def remove_quotations(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     """Return rows without quotations from dialogues.
 
-    Answers that are not labels may quote a dialogue. They are encoded or refused.
+    Answers that are not labels may quote a dialogue. They are encoded or rejected.
 
     Args:
         file: source of the rows, for messages.
@@ -39,16 +39,17 @@ def remove_quotations(file: Path, record: Record, rows: pa.Table) -> pa.Table:
     for name in dict.fromkeys(rows["task"].to_pylist()):
         task, of_task = _find_task(record["node"]["dataset"], name), select_task_rows(rows, name)
         if task is None or not quotes_dialogues(task):
-            _refuse_text(file, of_task, "gold", task)
+            _reject_free_text(file, of_task, "gold", task)
         in_codes = encode_rows(of_task, task) if task is not None else None
         if in_codes is None:
             for column in ("gold", "prediction"):
-                _refuse_text(file, of_task, column, task)
+                _reject_free_text(file, of_task, column, task)
         parts.append(of_task if in_codes is None else in_codes)
     return pa.concat_tables(parts) if parts else rows
 
 
-def _refuse_text(file: Path, rows: pa.Table, column: str, task: Task | None) -> None:
+def _reject_free_text(file: Path, rows: pa.Table, column: str, task: Task | None) -> None:
+    """Raise RecordError if an answer in a column is not a label or number of the task."""
     for texts in rows[column].to_pylist():
         if not all(_is_label(text, task) for text in texts):
             raise RecordError(
@@ -109,12 +110,12 @@ def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
 def _is_equivalent(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
     """Return whether every instance contributes equally to every measure in both tables."""
     return all(
-        np.array_equal(_tally(rows, task, fidelity), _tally(changed, task, fidelity))
+        np.array_equal(_tally_rows(rows, task, fidelity), _tally_rows(changed, task, fidelity))
         for fidelity in FIDELITIES
     )
 
 
-def _tally(rows: pa.Table, task: Task, fidelity: Scoring) -> Sums:
+def _tally_rows(rows: pa.Table, task: Task, fidelity: Scoring) -> Sums:
     return tally_instances(
         task, encode_answers(rows["prediction"]), encode_answers(rows["gold"]), fidelity=fidelity
     )

@@ -13,7 +13,7 @@ from tasktransfer.operate.overview_text import format_indented_table
 from tasktransfer.results.costs import PHASES, Cost, read_cost
 from tasktransfer.results.study import Study
 
-JOULES_A_KWH = 3.6e6
+JOULES_PER_KWH = 3.6e6
 
 
 class Costs(TypedDict):
@@ -103,7 +103,7 @@ def _summarise_costs(group: Sequence[Cost]) -> Costs:
         "samples_per_second": samples / seconds["train"] if seconds["train"] else None,
         "peak_memory_mb": max((cost.memory for cost in group), default=0.0),
         "peak_gpu_memory_mb": max(gpu_memory, default=None),
-        "energy_kwh": sum(joules) / JOULES_A_KWH if joules else None,
+        "energy_kwh": sum(joules) / JOULES_PER_KWH if joules else None,
         "energy_metered_trainings": len(joules),
         "resumed_trainings": sum(cost.resumed for cost in group),
         "gpu_trainings": sum(cost.device == "cuda" for cost in group),

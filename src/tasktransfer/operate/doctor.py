@@ -90,12 +90,15 @@ def check_python() -> Check:
     text = f"{platform.python_version()}, {sys.executable}"
     if SpecifierSet(wanted).contains(platform.python_version(), prereleases=True):
         return Check("Python", "fine", text)
-    remedy = f"install Python {wanted}, and tasktransfer in an environment of it"
+    remedy = f"install Python {wanted}, and install tasktransfer in an environment with it"
     return Check("Python", "wrong", text, remedy, ConfigError.exit_code)
 
 
 def check_packages() -> Check:
-    """Check package versions against the requirements; of an extra, only installed packages."""
+    """Check package versions against the requirements.
+
+    Packages of an extra are checked only if they are installed.
+    """
     from packaging.requirements import Requirement  # noqa: PLC0415
 
     unfit: list[str] = []
@@ -137,8 +140,9 @@ def check_command() -> Check:
 
 
 def check_torch_and_devices(study: Study | None) -> Iterator[Check]:
+    """Check that torch is installed and finds the GPUs, and that the device supports bfloat16."""
     if find_spec("torch") is None:
-        yield _check_missing_torch(study)
+        yield _report_missing_torch(study)
         return
     from tasktransfer.training.torch_facts import collect_torch_facts  # noqa: PLC0415  # imports torch
 
@@ -162,7 +166,7 @@ def check_torch_and_devices(study: Study | None) -> Iterator[Check]:
     yield _check_bfloat16(facts)
 
 
-def _check_missing_torch(study: Study | None) -> Check:
+def _report_missing_torch(study: Study | None) -> Check:
     text = "not installed: tables, figures and reports work, trainings do not"
     remedy = "pip install 'tasktransfer[train]'"
     if study is None or not _has_unfinished_trainings(study):
@@ -203,6 +207,7 @@ def _check_bfloat16(facts: Any) -> Check:
 
 
 def check_processor() -> Check:
+    """Check that this process may use more than one core."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = f"{read_cpu_name()}, {mine} of {os.cpu_count()} cores"
     if mine > 1:
@@ -211,6 +216,7 @@ def check_processor() -> Check:
 
 
 def check_memory() -> Iterator[Check]:
+    """Check that enough memory is free. Nothing is yielded if psutil is not installed."""
     if find_spec("psutil") is None:
         return
     import psutil  # noqa: PLC0415  # Snakemake's
@@ -228,6 +234,7 @@ def check_memory() -> Iterator[Check]:
 
 
 def check_disk(results: Path) -> Check:
+    """Check that enough disk space is free for a first training."""
     folder = _locate_existing_folder(results)
     free = shutil.disk_usage(folder).free
     text = f"{format_bytes(free)} free at {folder}"
@@ -284,7 +291,7 @@ def check_snakemake_lock(folder: Path) -> Check:
     held = sorted((folder / ".snakemake" / "locks").glob("*.lock"))
     if not held:
         return Check("Snakemake's lock", "fine", "free")
-    if running := _list_snakemakes(folder):
+    if running := _list_snakemake_processes(folder):
         text = f"held by running process {running[0]}"
         return Check("Snakemake's lock", "fine", text)
     remedy = "`snakemake --unlock` here, if no Snakemake runs on another machine"
@@ -292,8 +299,8 @@ def check_snakemake_lock(folder: Path) -> Check:
     return Check("Snakemake's lock", "wrong", text, remedy, TaskTransferError.exit_code)
 
 
-def _list_snakemakes(folder: Path) -> list[int]:
-    """Return the ids of Snakemake processes that were started in a folder."""
+def _list_snakemake_processes(folder: Path) -> list[int]:
+    """Return the ids of Snakemake processes whose working directory is a folder."""
     if find_spec("psutil") is None:
         return []
     import psutil  # noqa: PLC0415
@@ -313,7 +320,7 @@ def check_profile(folder: Path) -> Check:
     """Check the profile that a plain ``snakemake`` uses by default (docs/running.md)."""
     chosen = os.environ.get("SNAKEMAKE_PROFILE")
     beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
-    found = next((each for each in beside if (each / "config.yaml").is_file()), None)
+    found = next((path for path in beside if (path / "config.yaml").is_file()), None)
     if found is None and chosen is None:
         packaged = Path(__file__).parents[1] / "workflow/profiles/default"
         remedy = f"snakemake --workflow-profile {packaged}: its scheduler does not run a solver"
@@ -335,7 +342,7 @@ def _format_profile_settings(path: Path) -> str:
     return ", ".join(f"{key}: {str(values[key]).lower()}" for key in named) or "default settings"
 
 
-def report_refused_study(error: TaskTransferError) -> Check:
+def build_unopened_study_check(error: TaskTransferError) -> Check:
     """Return the check for a study that cannot be opened."""
     return Check(
         "study",
@@ -375,7 +382,7 @@ def format_check(check: Check) -> str:
 
 
 def format_totals(seen: Sequence[Check]) -> str:
-    """Return the number of checks in each state, as text."""
+    """Format the number of checks in each state."""
     states = [check.state for check in seen]
     counts = (f"{states.count(state)} {state}" for state in COLOURS if state in states)
     return ", ".join(counts)

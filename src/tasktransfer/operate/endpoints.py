@@ -9,7 +9,7 @@ from tasktransfer.core.specs import SERVED
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.prompting.keys import read_key
 from tasktransfer.evaluation.prompting.permissions import describe_key, find_refusals
-from tasktransfer.evaluation.prompting.probes import ProbeStore, get_answers_folder
+from tasktransfer.evaluation.prompting.probe_store import ProbeStore, get_answers_folder
 from tasktransfer.operate.facts import Endpoint
 
 
@@ -38,12 +38,12 @@ def format_endpoints(endpoints: Sequence[Endpoint]) -> Iterator[str]:
         yield from (f"  {text}" for text in each["probes"] or ["not probed yet"])
 
 
-def refuse_endpoints(config: CommonConfig) -> None:
+def require_allowed_endpoints(config: CommonConfig) -> None:
     """Raise if the user has not allowed an endpoint or its key.
 
     Raises:
-        ConfigError: an endpoint is not allowed, or a key is invalid. The message says why, and how
-            to allow it.
+        ConfigError: an endpoint is not allowed, or a key is invalid. The message contains the
+            reason and the remedy.
     """
     refused = [
         f"prompted model {model}: {text}"

@@ -68,7 +68,7 @@ class RunningNode(NodeName, TrainingProgress):
 
 
 class FailedNode(NodeName):
-    """A failed node: the last line of its error, when and after how many starts."""
+    """A failed node, with the last line of its error, its time and its number of starts."""
 
     error: str | None
     cause: str | None
@@ -94,7 +94,7 @@ class Pace(TypedDict):
 
 
 class DatedPace(Pace):
-    """``dated_in_the_future``: number of records whose timestamp is in the future."""
+    """Pace, and the number of records whose timestamp is in the future."""
 
     dated_in_the_future: int
 
@@ -102,8 +102,9 @@ class DatedPace(Pace):
 class StudyProgress(DatedPace):
     """Progress of a study.
 
-    ``left``: number of unfinished nodes of all kinds. ``again``: those whose record exists.
-    ``damaged``: problems of damaged records. ``totals`` and ``groups`` count trainings by state.
+    ``left``: number of unfinished nodes of all kinds. ``again``: number of unfinished nodes whose
+    record exists. ``damaged``: problems of damaged records. ``totals`` and ``groups`` count
+    trainings by state.
     """
 
     study: str
@@ -198,9 +199,9 @@ class DiskSpace(TypedDict):
     """Disk space of a results folder in bytes.
 
     ``there``: current size. ``kept_checkpoints``: further checkpoints that are kept. ``temporary``:
-    peak size of other checkpoints and of resume states. ``records_and_predictions``: further ones,
-    with logs. ``peak``: sum of all these. ``free``: free space of the file system, None if unknown.
-    ``short``: whether the free space is too small.
+    peak size of other checkpoints and of resume states. ``records_and_predictions``: further
+    records and predictions, with logs. ``peak``: sum of all these. ``free``: free space of the file
+    system, None if unknown. ``short``: whether the free space is too small.
     """
 
     there: int

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasktransfer.config import TINY
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
 from tasktransfer.jobs import layer_job
 from tasktransfer.operate.forecast.disk import format_bytes, measure_bytes
-from tasktransfer.operate.offered import PARAMETERS
+from tasktransfer.operate.offered_records import PARAMETERS
 from tasktransfer.results.finished import is_needed
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
 from tasktransfer.results.records import list_parts, read_record
@@ -38,7 +39,7 @@ from tasktransfer.results.state import (
     RESUME,
     ROWS,
     is_in_use,
-    try_to_claim,
+    try_to_claim_folder,
 )
 from tasktransfer.results.study import Study
 
@@ -120,7 +121,9 @@ class RemovalResult:
 
     def as_text(self) -> str:
         lines = [f"left alone: {text}" for text in self.left]
-        return "\n".join([*lines, f"removed {self.items:,}, {format_bytes(self.bytes)}"])
+        return "\n".join(
+            [*lines, f"removed {format_quantity(self.items, 'item')}, {format_bytes(self.bytes)}"]
+        )
 
 
 def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
@@ -202,7 +205,7 @@ def _collect_from_planned(
         if not any(s.keeps_checkpoints(node.kind) or is_needed(s, node) for s in mine):
             kind: GarbageKind = "checkpoints that nothing starts from any more"
             yield from _collect_items(kind, node_folder, names, PARAMETERS)
-    yield from _collect_items("half-written files", node_folder, names, _list_parts(names))
+    yield from _collect_items("half-written files", node_folder, names, _list_partial_files(names))
 
 
 def _collect_from_unplanned(
@@ -213,7 +216,9 @@ def _collect_from_unplanned(
         return [], []
     names = _list_names(node_folder.folder)
     bulk = (
-        [*PARAMETERS, RESUME, *_list_parts(names)] if node_folder.is_stage else _list_parts(names)
+        [*PARAMETERS, RESUME, *_list_partial_files(names)]
+        if node_folder.is_stage
+        else _list_partial_files(names)
     )
     small = [RECORD, ROWS, LOG, JOB_LOG]
     try:
@@ -244,7 +249,7 @@ def _list_names(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _list_parts(names: frozenset[str]) -> list[str]:
+def _list_partial_files(names: frozenset[str]) -> list[str]:
     return sorted(name for name in names if _PART.match(name))
 
 
@@ -313,7 +318,7 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
 def remove_garbage(garbage: Garbage) -> RemovalResult:
     """Remove the files that ``find_garbage`` found, and return what was removed.
 
-    Each folder is locked during its removal, like a job would lock it. Folders now in use are left
+    Each folder is locked during its removal, as a job would lock it. Folders now in use are left
     alone.
     """
     count, freed, left = 0, 0, []
@@ -324,7 +329,7 @@ def remove_garbage(garbage: Garbage) -> RemovalResult:
                 continue
             try:
                 for path in item.paths:
-                    _remove(Path(path))
+                    _remove_path(Path(path))
                 if item.of_node:
                     _remove_empty_folders(Path(item.held_by))
             except OSError as error:
@@ -338,14 +343,14 @@ def remove_garbage(garbage: Garbage) -> RemovalResult:
 def _try_lock_item(item: Item) -> Iterator[bool]:
     path = Path(item.held_by)
     if item.of_node:
-        with try_to_claim(path) as held:
+        with try_to_claim_folder(path) as held:
             yield held
         return
     with (path.parent / f".{path.name}.lock").open("a") as stream:
         yield locks.try_lock(stream.fileno())
 
 
-def _remove(path: Path) -> None:
+def _remove_path(path: Path) -> None:
     """Remove a file or folder, but never a link or anything through a link.
 
     Links are created by users.

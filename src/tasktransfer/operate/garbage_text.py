@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.operate.garbage import Garbage, Item
 
 
 def as_text(garbage: Garbage) -> str:
-    """Format the list of removable files: every path, and the bytes by kind and in total."""
+    """Format the list of removable paths, with their sizes by kind and in total."""
     lines = []
     kinds = sorted({item.kind for item in garbage.items})
     for kind in kinds:
@@ -27,7 +28,9 @@ def as_text(garbage: Garbage) -> str:
             f"{size} (--records removes them too)"
         )
         lines += [f"  {format_bytes(size):>9}  {path}" for path, size in garbage.kept]
-    total = f"{len(garbage.items):,} items to remove, {format_bytes(garbage.bytes)}"
+    total = (
+        f"{format_quantity(len(garbage.items), 'item')} to remove, {format_bytes(garbage.bytes)}"
+    )
     lines.append(f"{garbage.results}: {total if garbage.items else 'nothing to remove'}")
     return "\n".join(lines) + "\n"
 

@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import compute_sha256, remove_partial_files, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.merge_rows import compare_rows
-from tasktransfer.operate.offered import (
+from tasktransfer.operate.offered_records import (
     PARAMETERS,
     check_files,
     find_parameters_problem,
@@ -29,7 +29,7 @@ from tasktransfer.operate.offered import (
     rename_model,
 )
 from tasktransfer.results.comparing import list_differences
-from tasktransfer.results.damage import find_damage, set_aside
+from tasktransfer.results.damage import find_damage, set_files_aside
 from tasktransfer.results.finished import has_valid_record, is_needed
 from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
 from tasktransfer.results.records import (
@@ -46,7 +46,7 @@ from tasktransfer.results.state import (
     RECORD,
     RESUME,
     record_event,
-    try_to_claim,
+    try_to_claim_folder,
 )
 from tasktransfer.results.study import Study
 
@@ -131,7 +131,7 @@ def merge_results(
     Raises:
         ConfigError: ``other`` is not a results folder, or is the study's own.
     """
-    _check_other(study, other)
+    _check_other_folder(study, other)
     steps, unfinished, elsewhere = _plan_steps(study, other, everything, checkpoints)
     _sort_steps(steps, study)
     nodes = _merge_steps(steps, other, dry_run=dry_run)
@@ -154,14 +154,14 @@ def _merge_steps(steps: Sequence[MergeStep], other: Path, *, dry_run: bool) -> l
     """Copy the nodes, in reverse order so that dependencies come last."""
     nodes: list[MergedNode] = []
     for step in show_progress([*reversed(steps)], f"copying records of {other}"):
-        outcome, reasons, by = _merge_one(step, dry_run=dry_run)
+        outcome, reasons, by = _merge_node(step, dry_run=dry_run)
         path = step.node_folder.path
         nodes.append({"stage": path, "outcome": outcome, "reasons": reasons, "made_by": by})
     return nodes[::-1]
 
 
 def _merge_tables(study: Study, other: Path, tables: Iterable[str], *, dry_run: bool) -> list[str]:
-    """Copy the tables that are missing here, and return their names."""
+    """Copy the tables that are missing here, unless ``dry_run`` is set, and return their names."""
     own = Path(study.config.results)
     taken = [
         name
@@ -175,7 +175,7 @@ def _merge_tables(study: Study, other: Path, tables: Iterable[str], *, dry_run: 
     return taken
 
 
-def _check_other(study: Study, other: Path) -> None:
+def _check_other_folder(study: Study, other: Path) -> None:
     own = Path(study.config.results)
     rooms = [room for room in LAYOUT if (other / room).is_dir()]
     if not rooms:
@@ -239,8 +239,8 @@ def _plan_step(
 # --- one node -----------------------------------------------------------------------------------
 
 
-def _merge_one(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
-    """Merge a node, and return outcome, reasons and the author named in its record, if any."""
+def _merge_node(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
+    """Merge a node, and return the outcome, the reasons, and the author in its record or None."""
     try:
         theirs = read_offered_record(step.node_folder, step.node)
     except RecordError as error:
@@ -324,7 +324,7 @@ def _copy_node(
             return "rejected", remarks
     if dry_run:
         return outcome, remarks
-    with try_to_claim(step.out) as held:
+    with try_to_claim_folder(step.out) as held:
         if not held:
             return "busy", ["it is being computed here"]
         try:
@@ -344,7 +344,7 @@ def _copy_missing_files(step: MergeStep, theirs: Record) -> list[str]:
     remove_partial_files(step.out)
     # Without a record nothing is damaged, because the node was never finished.
     damaged = lacks if (step.out / RECORD).exists() else []
-    kept = set_aside(step.out, [name for name in damaged if name not in PARAMETERS])
+    kept = set_files_aside(step.out, [name for name in damaged if name not in PARAMETERS])
     remarks = [f"damaged here; the damaged file is kept as {file}" for file in kept]
     for name in lacks:
         if (folder / name).is_dir():

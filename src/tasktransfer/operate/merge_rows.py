@@ -21,7 +21,7 @@ COMPARED = [
 
 
 def compare_rows(out: Path, offered: Path, ours: Record, theirs: Record) -> list[str]:
-    """Return the difference between local and offered rows, if any.
+    """Return a message if local and offered rows differ, or an empty list.
 
     Other versions of the library may pack equal rows into different files, so content is compared.
 

@@ -14,8 +14,7 @@ def find_error(seen: MergeResult) -> RecordError | None:
         return None
     return RecordError(
         f"{seen['other']}: The merge has {format_quantity(conflicts, 'conflict')} with your "
-        "numbers "
-        f"and {format_quantity(rejected, 'rejected record')}. Your records are unchanged."
+        f"numbers and {format_quantity(rejected, 'rejected record')}. Your records are unchanged."
     )
 
 

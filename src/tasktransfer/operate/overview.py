@@ -24,11 +24,11 @@ from tasktransfer.operate.facts import (
     TrainingCounts,
     WorkCost,
 )
-from tasktransfer.operate.forecast.besides import is_answered_by_endpoint
 from tasktransfer.operate.forecast.disk import estimate_disk
 from tasktransfer.operate.forecast.estimate import Estimates
+from tasktransfer.operate.forecast.other_nodes import is_answered_by_endpoint
 from tasktransfer.operate.forecast.rates import Device, Rates
-from tasktransfer.operate.lacking import list_missing_inputs
+from tasktransfer.operate.missing_inputs import list_missing_inputs
 from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
@@ -124,7 +124,7 @@ def _summarise_trainings(study: Study, there: NodesOnDisk) -> TrainingCounts:
         ),
         "spared": sum(len(stage.also_selected) for stage in plan.stages),
         "by_kind": dict(kinds),
-        "by_dataset_and_model": _count_by_pair(study),
+        "by_dataset_and_model": _count_trainings_by_pair(study),
         "done": done,
         "left": None if done is None else len(plan.stages) - done,
         "again": None if done is None else len(there.again),
@@ -132,7 +132,7 @@ def _summarise_trainings(study: Study, there: NodesOnDisk) -> TrainingCounts:
     }
 
 
-def _count_by_pair(study: Study) -> list[PairTrainings]:
+def _count_trainings_by_pair(study: Study) -> list[PairTrainings]:
     groups: dict[tuple[str, str], list[Stage]] = {pair: [] for pair in _iterate_pairs(study)}
     for stage in study.plan.stages:
         groups[stage.dataset, stage.model.name].append(stage)
@@ -176,8 +176,10 @@ def _estimate_study(estimates: Estimates, there: NodesOnDisk, devices: int | Non
         "devices": count,
         "devices_from": count_from,
         "speed_from": _summarise_speeds(estimates),
-        "rates": estimates.rates.sentence(),
-        "sizes_from": sorted({estimates.sizes.basis(*pair) for pair in _iterate_pairs(study)}),
+        "rates": estimates.rates.describe(),
+        "sizes_from": sorted(
+            {estimates.sizes.describe_source(*pair) for pair in _iterate_pairs(study)}
+        ),
         "total": _sum_costs(estimates, study.plan.nodes, count),
         "left": _sum_costs(estimates, [*left, *_select_unfinished_nodes(study, there)], count),
         "by_target": _summarise_targets(estimates, there),
@@ -201,7 +203,9 @@ def _summarise_speeds(estimates: Estimates) -> dict[str, ModelSpeed]:
     """Return each model's size, and the basis of its estimated speed."""
     sources: dict[str, ModelSpeed] = {}
     for model in estimates.study.config.models:
-        precision = estimates.precision(model.name, estimates.study.config.training.precision)
+        precision = estimates.resolve_precision(
+            model.name, estimates.study.config.training.precision
+        )
         size, speed = estimates.model(model.name), estimates.speed(model.name, precision)
         sources[model.name] = {
             "parameters": size.parameters,
@@ -227,7 +231,7 @@ def _sum_costs(estimates: Estimates, nodes: Sequence[Node], devices: int) -> Wor
     """
     costs = [estimates.estimate_cost(node) for node in nodes if isinstance(node, Stage)]
     ends: dict[str, float] = {}
-    took = {node.digest: estimates.seconds(node) for node in nodes}
+    took = {node.digest: estimates.estimate_seconds(node) for node in nodes}
     for node in nodes:  # dependencies come first
         begins = max((ends.get(used.digest, 0.0) for used in node.uses), default=0.0)
         ends[node.digest] = begins + took[node.digest]

@@ -182,7 +182,7 @@ def _format_progress(seen: Overview) -> list[str]:
         *absent,
         f"done: {done:,}, left: {left:,}{more}",
         *format_other_nodes(seen["others"]),
-        *format_damaged(seen["trainings"]["damaged"]),
+        *format_damaged_records(seen["trainings"]["damaged"]),
     ]
 
 
@@ -192,18 +192,18 @@ def format_other_nodes(rows: Sequence[OtherNodes]) -> list[str]:
     return [f"other nodes done: {', '.join(counts)}"] if rows else []
 
 
-def format_damaged(problems: Sequence[str]) -> list[str]:
-    """Return lines about the first damaged records, which count as left, with reasons."""
+def format_damaged_records(problems: Sequence[str]) -> list[str]:
+    """Return lines about the damaged records, which count as unfinished, and the first reasons."""
     if not problems:
         return []
     return [
         f"{format_quantity(len(problems), 'damaged record')}: snakemake sets each aside "
         "(metrics.json.damaged-1) and computes its node again",
-        *format_first(problems),
+        *format_first_items(problems),
     ]
 
 
-def format_first(texts: Sequence[str]) -> list[str]:
-    """Return the first ``SHOWN`` texts, indented, and a line with the number of further ones."""
+def format_first_items(texts: Sequence[str]) -> list[str]:
+    """Return the first ``SHOWN`` texts, indented, and a line with the number of further texts."""
     more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
     return [f"  {text}" for text in (*texts[:SHOWN], *more)]

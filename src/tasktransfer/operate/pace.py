@@ -38,7 +38,7 @@ class Piece:
     end: float
     work: float
 
-    def within(self, start: float) -> float:
+    def get_work_since(self, start: float) -> float:
         """Return the work done after ``start``."""
         if self.end <= start:
             return 0.0
@@ -46,7 +46,7 @@ class Piece:
         return self.work * (min(1.0, (self.end - start) / length) if length > 0 else 1.0)
 
 
-def find_ended(
+def find_ended_trainings(
     records: Iterable[tuple[str, Path]], work: Mapping[str, float], now: float
 ) -> list[Piece]:
     """Return the trainings that ended within the last hour (``WINDOW_SECONDS``).
@@ -88,7 +88,7 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
     """Estimate the speed and the remaining time.
 
     Args:
-        ended: result of ``find_ended``.
+        ended: result of ``find_ended_trainings``.
         running: finished parts of the running trainings.
         left: estimated seconds of remaining work.
 
@@ -98,7 +98,7 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
     begun = [piece.start for piece in (*ended, *running)]
     window = max(now - WINDOW_SECONDS, min(begun, default=now))
     span = max(1.0, now - window)
-    done = sum(piece.within(window) for piece in (*ended, *running))
+    done = sum(piece.get_work_since(window) for piece in (*ended, *running))
     reliable = done and (ended or span > EARLY_SECONDS)
     # Too early to measure: assume that each running training does one second of work per second.
     speed = done / span if reliable else float(len(running))
@@ -111,7 +111,7 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
 
 
 def _read_start_and_end(record: Path) -> tuple[float, float] | None:
-    """Return start and end of a training from its record, or None."""
+    """Return start and end of a training from its record, or None if it does not contain them."""
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
         start = parse_time(provenance["started"])
@@ -120,9 +120,9 @@ def _read_start_and_end(record: Path) -> tuple[float, float] | None:
         return None
 
 
-def parse_time(time_of_day: Any) -> float | None:
+def parse_time(text: Any) -> float | None:
     """Convert an ISO 8601 time to seconds since 1970, or return None if it is invalid."""
     try:
-        return datetime.fromisoformat(str(time_of_day)).timestamp()
+        return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
         return None

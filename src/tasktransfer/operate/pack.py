@@ -23,7 +23,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import remove_quotations
-from tasktransfer.operate.offered import check_files, read_offered_record
+from tasktransfer.operate.offered_records import check_files, read_offered_record
 from tasktransfer.results.places import iterate_node_folders
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import PROJECTION, Record
@@ -101,13 +101,13 @@ def pack_results(
     Args:
         study: study whose inputs are known or cached.
         out: the Parquet file.
-        tables: files of tables computed from dialogues, relative to the results folder; existing
-            ones are packed.
+        tables: files of tables computed from dialogues, relative to the results folder, packed if
+            they exist.
         provenance: sources and licences of the data, stored in the footer.
         by: author of the records (a lab or a person); records that name an author keep it.
         with_text: include answers that are text instead of labels. Otherwise the words of spans are
-            replaced by codes with the same scores (``coded_answers``), and other texts are refused,
-            since they may quote the dialogues.
+            replaced by codes with the same scores (``coded_answers``), and other texts are
+            rejected, since they may quote the dialogues.
         say: called with a message about the nodes left out.
 
     Raises:
@@ -192,7 +192,7 @@ def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool)
 
 
 def add_author(record: Record, by: str) -> Record:
-    """Return a record with an author; the author of a record that names one is kept."""
+    """Return a record with an author. An author that the record already has is kept."""
     if not by or record["provenance"].get("made_by"):
         return record
     return {**record, "provenance": {**record["provenance"], "made_by": by}}

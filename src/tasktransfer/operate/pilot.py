@@ -60,7 +60,7 @@ class Resources:
     sbatch: Sequence[str]
 
 
-def count_unfinished(study: Study) -> dict[Shard | None, int]:
+def count_unfinished_nodes(study: Study) -> dict[Shard | None, int]:
     """Return the number of unfinished nodes per shard, in the order of the plan.
 
     The key None counts the nodes outside any shard.
@@ -73,12 +73,12 @@ def count_unfinished(study: Study) -> dict[Shard | None, int]:
 def find_shard(node: Node) -> Shard | None:
     """Return the shard that computes a node, which is the shard of the trainings it depends on.
 
-    None if it depends on several shards or on no training. ``prepare`` then computes it if it is
-    needed for token ids, and ``finish`` otherwise.
+    Return None if it depends on several shards or on no training. ``prepare`` then computes it if
+    it is needed for token ids, and ``finish`` otherwise.
     """
     if isinstance(node, Stage):
         return node.model.name, node.seed
-    stages = [each for each in add_ancestors((node,)) if isinstance(each, Stage)]
+    stages = [used for used in add_ancestors((node,)) if isinstance(used, Stage)]
     shards = {(stage.model.name, stage.seed) for stage in stages}
     return shards.pop() if len(shards) == 1 else None
 
@@ -176,7 +176,9 @@ def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
 
 
 def submit_scripts(paths: Sequence[Path]) -> dict[str, str]:
-    """Submit the scripts with sbatch: the shards after ``prepare``, ``finish`` after all of them.
+    """Submit the scripts with sbatch.
+
+    The shards wait for ``prepare``, and ``finish`` waits for all other jobs.
 
     Returns:
         Script name → job ID.
@@ -236,10 +238,10 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
 
 
 def read_job_id(output: str) -> str | None:
-    """Return the job ID in what sbatch and its wrappers printed.
+    """Return the job ID in the output of sbatch or of a wrapper.
 
     Returns:
-        The number, or None if no line or several lines with different numbers name a job.
+        The number, or None if no line contains a job ID, or lines contain different IDs.
     """
     lines = [_ESCAPE.sub("", line).strip() for line in output.splitlines()]
     for pattern in _JOB_LINES:

@@ -47,9 +47,9 @@ class _Counts:
 
         If derived data are not prepared, the size comes from the data that they are derived from.
         """
-        for each in (data, *_iterate_used_data(data)):
+        for source in (data, *_iterate_used_data(data)):
             try:
-                return int(self._manifest(each)["tasks"][task][split]["samples"])
+                return int(self._manifest(source)["tasks"][task][split]["samples"])
             except (KeyError, TypeError, ValueError):
                 continue
         return None
@@ -109,7 +109,8 @@ def _report_few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
     batches = sum(ceil(count / size) for count in known)
     if len(known) == len(rows) and batches < per_update:
         yield (
-            f"{stage.data.name}: An epoch of {', '.join(stage.train_tasks)} has {batches} batches, "
+            f"{stage.data.name}: An epoch of {', '.join(stage.train_tasks)} has "
+            f"{batches} batch{'es' if batches != 1 else ''}, "
             f"but an update takes {per_update}. Set training.fidelity.leftover_batches to "
             "own_update, or leave the task out."
         )

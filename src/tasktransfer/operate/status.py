@@ -37,7 +37,7 @@ from tasktransfer.operate.pace import (
     Piece,
     count_future_records,
     estimate_pace,
-    find_ended,
+    find_ended_trainings,
     parse_time,
 )
 from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
@@ -69,7 +69,7 @@ class StartedNode:
 
 
 class ProgressWatcher:
-    """Repeated observation of a study; unchanged files are read once.
+    """Observer of a running study, which reads unchanged files only once.
 
     Args:
         study: study whose inputs are known; otherwise result paths are unknown.
@@ -81,8 +81,8 @@ class ProgressWatcher:
         self._tries: dict[str, tuple[int, int, int]] = {}
         """Digest → bytes of a history, number of starts and of errors in it."""
 
-    def look(self) -> StudyProgress:
-        """Return the progress of the study."""
+    def get_progress(self) -> StudyProgress:
+        """Return the current progress of the study."""
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), inspect_nodes(self.study)
         left = len(study.plan.nodes) - len(there.finished)
@@ -149,7 +149,7 @@ class ProgressWatcher:
         left = sum(value for digest, value in work.items() if digest not in there.finished)
         left -= sum(piece.work for piece in pieces)
         return {
-            **estimate_pace(find_ended(records, work, now), pieces, left, now),
+            **estimate_pace(find_ended_trainings(records, work, now), pieces, left, now),
             "dated_in_the_future": count_future_records(records, now),
         }
 
@@ -179,7 +179,7 @@ class ProgressWatcher:
 
 
 def _list_begun_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
-    """Return the unfinished nodes that have a folder; folders of finished nodes are not opened."""
+    """Return the unfinished nodes that have a folder. Folders of finished nodes are not opened."""
     begun = []
     for node in show_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
@@ -276,7 +276,7 @@ def _summarise_failed_node(study: Study, begun: StartedNode) -> FailedNode:
 
 
 def _get_node_names(study: Study, begun: StartedNode) -> NodeName:
-    """Return the names of a node; ``model`` and ``seed`` are None if it has none."""
+    """Return the names of a node. ``model`` and ``seed`` are None if it has none."""
     node = begun.node
     return {
         "dataset": node.data.name if isinstance(node, Stage | Fit | Evaluation) else node.name,

@@ -6,8 +6,8 @@ from tasktransfer.core.messages import format_quantity
 from tasktransfer.operate.facts import FailedNode, NodeName, RunningNode, StudyProgress
 from tasktransfer.operate.overview_text import (
     AGAIN,
-    format_damaged,
-    format_first,
+    format_damaged_records,
+    format_first_items,
     format_hours,
     format_indented_table,
     format_other_nodes,
@@ -41,7 +41,7 @@ def as_text(seen: StudyProgress) -> str:
         ),
     ):
         if items:
-            lines += ["", f"{title}:", *format_first(items)]
+            lines += ["", f"{title}:", *format_first_items(items)]
     return "\n".join(lines) + "\n"
 
 
@@ -73,13 +73,13 @@ def _describe_progress(seen: StudyProgress) -> list[str]:
     else:
         lines.append(f"about {format_hours(seen['seconds_left'] / 3600)} left at this speed")
     if seen["again"]:
-        lines.append(f"{seen['again']:,} are trained {AGAIN}")
+        lines.append(f"{format_quantity(seen['again'], 'training')} to be run {AGAIN}")
     if ahead := seen["dated_in_the_future"]:
         lines.append(
             f"{format_quantity(ahead, 'record')} dated in the future, because a clock is ahead or "
             "files were copied; the next start of snakemake sets their time to now"
         )
-    lines += format_damaged(seen["damaged"])
+    lines += format_damaged_records(seen["damaged"])
     if seen["choice_pending"]:
         lines.append("further multi-source trainings follow when their sources are selected")
     again = seen["started_again"]
@@ -99,12 +99,13 @@ def _format_node_name(item: NodeName) -> str:
 
 
 def _describe_inputs(seen: StudyProgress, state: str) -> list[str]:
-    """Return lines about inputs in a state; for failed ones, with the error and the log."""
+    """Return lines about inputs in a state, with error and log for failed inputs."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":
         return [item["label"] for item in chosen]
     return [
-        f"{item['label']}: {_shorten(item['error'] or 'no error was written')}\n    {item['log']}"
+        f"{item['label']}: {_shorten_error(item['error'] or 'no error was written')}\n"
+        f"    {item['log']}"
         for item in chosen
     ]
 
@@ -120,8 +121,8 @@ def _describe_running_node(item: RunningNode) -> str:
 
 def _describe_failed_node(item: FailedNode) -> str:
     error = (item["error"] or item["cause"] or "no error was written").strip()
-    return f"{_format_node_name(item)}: {_shorten(error)}\n    {item['log']}"
+    return f"{_format_node_name(item)}: {_shorten_error(error)}\n    {item['log']}"
 
 
-def _shorten(error: str) -> str:
+def _shorten_error(error: str) -> str:
     return error if len(error) <= WIDEST else error[: WIDEST - 3] + "..."

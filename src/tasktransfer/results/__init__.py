@@ -1,1 +1,1 @@
-"""Folder of a node: its place, its state, its results, and checks that they are complete."""
+"""Results of nodes: the folders, states and records, and checks that they are complete."""

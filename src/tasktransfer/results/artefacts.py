@@ -1,10 +1,9 @@
 """Checksums of the files that other nodes read: kept weights, fits, derived tables.
 
-A node's record names every such file with its size and SHA-256. A reader first checks the whole
+A node's record lists every such file with its size and SHA-256. A reader first checks the whole
 file (``check_artefacts``, ``rounds.check_round_folder``). Code that only asks whether the node is
 finished compares sizes, and checks the content of files that are newer than the record
-(``find_artefact_problem``).
-Old records have no checksums, so their files are read unchecked.
+(``find_artefact_problem``). Old records have no checksums, so their files are read unchecked.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ Artefacts = Mapping[str, Artefact]
 
 
 def compute_checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
-    """Return size and SHA-256 of the files in some parts of a node's folder, for its record.
+    """Return the size and SHA-256 of every file in some parts of a node's folder.
 
-    A part is a file or a folder. Keys are paths below the node's folder. Missing parts and hidden
-    files are left out.
+    A part is a file or a folder. Keys are paths relative to the node's folder. Missing parts and
+    hidden files are left out.
     """
     names = sorted(name for part in parts for name in _list_files(folder, part))
     return {
@@ -73,14 +72,17 @@ def find_artefact_problem(folder: Path, artefacts: Artefacts, *, every: bool = F
                 return f"{file}: The SHA-256 of the file does not match the record of its node"
         except (FileNotFoundError, NotADirectoryError):
             if Path(name).parent in kept:
-                return f"{file}: The file is missing, but the record of its node names it"
+                return f"{file}: The file is missing, but the record of its node lists it"
         except OSError as error:
             return f"{file}: The file cannot be read ({error.strerror})"
     return None
 
 
 def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
-    """Check that all files in some parts of a node's folder are those that its record names.
+    """Check that the files in some parts of a node's folder match its record.
+
+    Nothing is checked if there is no record. Old records have no checksums, so only the digest of
+    their node is compared.
 
     Args:
         digest: digest of the node that belongs there.
@@ -112,7 +114,7 @@ def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
     if found is None:
         more = sorted({n for part in wanted for n in _list_files(folder, part)} - of_parts.keys())
         found = (
-            f"{folder / more[0]}: The record of its node does not name this file" if more else None
+            f"{folder / more[0]}: The record of its node does not list this file" if more else None
         )
     if found is not None:
         raise RecordError(_describe_damage(folder, found))

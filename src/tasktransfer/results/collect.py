@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import has_generated_dialogues
@@ -32,7 +33,7 @@ from tasktransfer.metrics.texts import clear_caches
 from tasktransfer.results.compact import SharedParts, compact_record
 from tasktransfer.results.finished import inspect_node, save_check_cache
 from tasktransfer.results.mixtures import Comparison, iterate_facts
-from tasktransfer.results.places import find_misplaced
+from tasktransfer.results.places import find_misplaced_records
 from tasktransfer.results.records import (
     NOUNS,
     PLURALS,
@@ -57,7 +58,7 @@ CHECKED = "checked.json"
 
 NO_RECORD = "no record"
 CACHED = 500
-"""Number of records after which texts that were compared are forgotten, to limit the memory."""
+"""Number of records after which the caches of compared texts are cleared, to limit the memory."""
 SHOWN = 12
 """Largest number of missing results that an error lists; the others are counted."""
 
@@ -68,9 +69,9 @@ _VERBS = {"running": "is ", DAMAGED: "is ", "interrupted": "was "}
 class MissingResult:
     """An unfinished node whose results a run needs.
 
-    ``wanted``: the node. ``node``: the first unfinished node that ``wanted`` depends on.
-    ``state``, ``reason``, ``error``, ``remedy``: state of ``node``, its reason in one line, its
-    error, and what to do.
+    ``wanted``: the node whose results are needed. ``node``: the first unfinished node among
+    ``wanted`` and its ancestors. ``state``, ``reason``, ``error``, ``remedy``: state of ``node``,
+    its reason in one line, its error, and what to do.
     """
 
     run: Run
@@ -127,15 +128,18 @@ class Collected:
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
     @cached_property
-    def without_record(self) -> tuple[Node, ...]:
+    def nodes_without_record(self) -> tuple[Node, ...]:
         """All nodes of the plan without a usable record."""
         return tuple(node for node in self.study.plan.nodes if not self.has_record(node))
 
     @cached_property
-    def without_run(self) -> tuple[Node, ...]:
-        """Nodes without a usable record that no missing run needs: their dependents exist."""
+    def unlisted_nodes(self) -> tuple[Node, ...]:
+        """Nodes without a usable record that ``missing`` does not list.
+
+        No missing result depends on them, because the nodes that use them are done.
+        """
         named = {node.digest for hole in self.missing for node in (hole.wanted, hole.node)}
-        return tuple(node for node in self.without_record if node.digest not in named)
+        return tuple(node for node in self.nodes_without_record if node.digest not in named)
 
     def describe_missing(self) -> str:
         """Return the counts of nodes without a usable record, such as ``33 of 102 evaluations``.
@@ -143,7 +147,7 @@ class Collected:
         Empty if every node has a usable record.
         """
         planned = Counter(NOUNS[type(node)] for node in self.study.plan.nodes)
-        missing = Counter(NOUNS[type(node)] for node in self.without_record)
+        missing = Counter(NOUNS[type(node)] for node in self.nodes_without_record)
         return ", ".join(
             f"{missing[noun]:,} of {total:,} {PLURALS[noun]}"
             for noun, total in planned.items()
@@ -164,7 +168,7 @@ class Collected:
         lines = [
             f"{results}/{m.wanted.path}: {m.reason}. Remedy: {m.remedy}." for m in self.missing
         ]
-        lines += [f"{results}/{node.path}: {NO_RECORD}" for node in self.without_run]
+        lines += [f"{results}/{node.path}: {NO_RECORD}" for node in self.unlisted_nodes]
         damaged = [f"damaged: {error}" for _, error in self.problems]
         return list(dict.fromkeys([*damaged, *lines]))
 
@@ -182,9 +186,13 @@ class Collected:
             found = f"None of {len(planned):,} planned runs has a usable record"
         elif self.missing:
             lacking = len(planned) - len(self.runs)
-            found = f"{lacking:,} of {len(planned):,} planned runs have no usable record"
+            found = (
+                f"{lacking:,} of {len(planned):,} planned runs "
+                f"{'has' if lacking == 1 else 'have'} no usable record"
+            )
         else:
-            found = f"{len(self.problems):,} records are damaged"
+            count = len(self.problems)
+            found = f"{format_quantity(count, 'record')} {'is' if count == 1 else 'are'} damaged"
         raise RecordError(
             f"{results}: {found}, so no table was written. Run snakemake again"
             f"{', or collect without --complete' if self.runs else ''}.\n  "
@@ -228,7 +236,7 @@ def gather_records(study: Study, runs: Iterable[Run] | None = None) -> Collected
         reading.read(node)
         if number % CACHED == 0 or number == len(nodes):
             clear_caches()
-    reading.exclude_deviating_tests()
+    reading.exclude_deviating_trainings()
     reading.check_compatibility()
     if runs is None:
         save_check_cache(study)
@@ -241,7 +249,7 @@ def gather_records(study: Study, runs: Iterable[Run] | None = None) -> Collected
         reading.records,
         tuple(run for run in planned if id(run) not in lacking),
         tuple(missing),
-        (*reading.problems, *find_misplaced(study, reading.nodes)),
+        (*reading.problems, *find_misplaced_records(study, reading.nodes)),
         reading.test_sets,
     )
 
@@ -278,12 +286,16 @@ class _Reading:
             return
         record = correct_synthetic_flag(record, Path(self.study.config.results), self._says)
         self.records[node.digest] = record = compact_record(record, self._parts)
-        wrong = self._check_tests(node, record) if isinstance(node, Stage) else None
+        wrong = self._check_rows(node, record) if isinstance(node, Stage) else None
         if wrong is not None:
             self._exclude_node(node, f"{self.study.get_record_path(node)}: {wrong}")
 
-    def _check_tests(self, stage: Stage, record: Record) -> str | None:
-        """Return the problem with a training's rows, or None."""
+    def _check_rows(self, stage: Stage, record: Record) -> str | None:
+        """Check a training's rows, and store the digests of its test sets if they are valid.
+
+        Returns:
+            The problem with the rows, or None.
+        """
         try:
             tested = check_predictions(Path(self.study.get_record_path(stage)), record, self.checks)
         except TaskTransferError as error:
@@ -298,8 +310,8 @@ class _Reading:
         del self.records[node.digest]
         self.test_sets.pop(node.digest, None)
 
-    def exclude_deviating_tests(self) -> None:
-        """Exclude trainings whose test set differs from that of most others.
+    def exclude_deviating_trainings(self) -> None:
+        """Exclude trainings whose test set differs from the test set of most others.
 
         Trainings with the same data, model and limit are compared, since instances are paired by
         position.

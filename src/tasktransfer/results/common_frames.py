@@ -24,7 +24,7 @@ from tasktransfer.tasks.card import SPLITS
 Values = tuple[Any, ...]
 
 MISSING = "missing"
-"""Key of the fact on planned nodes without a record, by kind; absent if there are none."""
+"""Key of the fact that counts planned nodes without a record. Absent if there are none."""
 
 RESOURCES: Columns = (
     ("kind", TEXT, "kind of node: stage (a training run), fit, evaluation or data (derived)"),
@@ -105,11 +105,11 @@ def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
         about: keys of ``Run.about`` that identify a run.
     """
     make = {
-        "runs": _make_runs,
-        "scores": _make_scores,
-        "resources": _make_resources,
-        "missing": _make_missing,
-        "problems": _make_problems,
+        "runs": _make_run_rows,
+        "scores": _make_score_rows,
+        "resources": _make_resource_rows,
+        "missing": _make_missing_rows,
+        "problems": _make_problem_rows,
     }
     columns = build_common_columns(about)
     return tuple(Frame(name, columns[name], partial(make[name], about)) for name in COMMON)
@@ -120,42 +120,42 @@ def _list_run_values(run: Run, about: Sequence[str]) -> Values:
     return run.method, run.model, run.seed, *(_to_text(value) for value in values)
 
 
-def _make_runs(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+def _make_run_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     for run in collected.runs:
         yield *_list_run_values(run, about), *_summarise_records(collected, run)
 
 
-def _make_scores(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+def _make_score_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     for run in collected.runs:
         for node in run.result_nodes:
-            for row in _make_score_rows(collected, node):
+            for row in _make_node_scores(collected, node):
                 yield *_list_run_values(run, about), *row
 
 
-def _make_resources(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+def _make_resource_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     collected = frames.collected
     nodes = (node for node in collected.study.plan.nodes if collected.has_record(node))
     return (_make_resource_row(collected, node) for node in nodes)
 
 
-def _make_missing(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+def _make_missing_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
     """Yield a row per planned result without a usable record, for every kind of node."""
     collected = frames.collected
     for hole in collected.missing:
         path = f"{hole.wanted.path}/{RECORD}"
         state = (path, hole.state, hole.reason, hole.node.path, hole.error, hole.remedy)
         yield *_list_run_values(hole.run, about), hole.run.variant or None, *state
-    for node in collected.without_run:
-        yield _make_node_row(collected, node, about)
+    for node in collected.unlisted_nodes:
+        yield _make_missing_node_row(collected, node, about)
 
 
-def _make_problems(about: Sequence[str], frames: Frames) -> Iterable[Values]:
+def _make_problem_rows(about: Sequence[str], frames: Frames) -> Iterable[Values]:
     return frames.collected.problems
 
 
-def _make_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
+def _make_missing_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
     """Return the row in ``missing`` for a node without a record that is not a run's result."""
     state, error = read_node_state(collected.study, node)
     dataset = node.name if isinstance(node, Data) else node.data.name
@@ -176,7 +176,7 @@ def _summarise_records(collected: Collected, run: Run) -> Values:
     return records, sum(compute_hours(collected.record(node)) for node in used)
 
 
-def _make_score_rows(collected: Collected, node: Node) -> Iterator[Values]:
+def _make_node_scores(collected: Collected, node: Node) -> Iterator[Values]:
     """Yield the measures of a run's node, and for a training also the dev measures."""
     record = collected.record(node)
     split = node.split if isinstance(node, Evaluation) else "test"
@@ -266,8 +266,8 @@ def build_metadata(
         else [],
         facts={
             **{f"substitute: {name}": text for name, text in named.items()},
-            **_mark_labs(collected),
-            **_mark_one_run(collected),
+            **_build_labs_mark(collected),
+            **_build_one_run_mark(collected),
             **({MISSING: missing} if (missing := collected.describe_missing()) else {}),
             **(facts or {}),
         },
@@ -275,8 +275,8 @@ def build_metadata(
     )
 
 
-def _mark_labs(collected: Collected) -> dict[str, str]:
-    """Return a mark for every title if several labs created the records."""
+def _build_labs_mark(collected: Collected) -> dict[str, str]:
+    """Return the mark for every title if several labs created the records, or no mark."""
     makers = Counter(
         record["provenance"].get("made_by") or "this results folder"
         for record in collected.records.values()
@@ -287,8 +287,8 @@ def _mark_labs(collected: Collected) -> dict[str, str]:
     )
 
 
-def _mark_one_run(collected: Collected) -> dict[str, str]:
-    """Return a mark for every title if the study trains with a single seed."""
+def _build_one_run_mark(collected: Collected) -> dict[str, str]:
+    """Return the mark for every title if the study trains with a single seed, or no mark."""
     seeds = {run.seed for run in collected.runs if run.stages}
     if not seeds or len(seeds) > 1:
         return {}
@@ -327,9 +327,9 @@ def describe_record_limits(
 
 
 def _merge_equal_limits(limits: Iterable[_Limit]) -> set[_Limit]:
-    """Return one key path for each key and limit: that of ``training``, if it has one.
+    """Return one key path per pair of key and limit, if possible the path in ``training``.
 
-    References read the limits of the trainings, under a key of their own.
+    References repeat the limits of the trainings under keys of their own.
     """
     named: dict[tuple[str, int], tuple[str, ...]] = {}
     for path, limit in sorted(limits, key=lambda item: (item[0][-2:-1] != ("training",), item)):

@@ -1,4 +1,4 @@
-"""Records in little memory, since a study may have thousands.
+"""Compact records, since a study may hold thousands of them in memory.
 
 The metrics of epochs are four fifths of a training's record, and most steps do not read them.
 """
@@ -47,7 +47,7 @@ class SharedParts:
         self._sections: dict[str, object] = {}
 
     def share_texts(self, value: Any) -> Any:
-        """Return a copy of a JSON value whose texts are those of earlier values."""
+        """Return a copy of a JSON value that shares equal texts with earlier values."""
         if isinstance(value, str):
             return self._texts.setdefault(value, value)
         if isinstance(value, dict):
@@ -58,7 +58,7 @@ class SharedParts:
         return [self.share_texts(item) for item in value] if isinstance(value, list) else value
 
     def share_sections(self, owner: dict[str, Any], names: Iterable[str]) -> None:
-        """Replace sections of a record by equal ones of earlier records."""
+        """Replace sections of a record by equal sections of earlier records."""
         for name in names:
             if name in owner:
                 # Unlike ==, repr tells 1 from 1.0, and differs between orders of keys.

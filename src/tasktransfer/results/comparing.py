@@ -31,9 +31,10 @@ def list_differences(ours: Record, theirs: Record) -> list[str]:
 
 
 def find_shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
-    """Return the tasks that alone select a round in both records.
+    """Return the tasks that select a round by themselves in both records.
 
-    None if both records have the same selections, so that they can be compared completely.
+    Return None if a record is not a training's, or if both records have the same selections and can
+    be compared completely.
     """
     if not (is_stage(ours) and is_stage(theirs)):
         return None

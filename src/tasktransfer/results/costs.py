@@ -10,7 +10,7 @@ from tasktransfer.files import json_text
 from tasktransfer.results.schema import Record
 
 PHASES = ("train", "dev", "test", "other")
-"""Phases of a training; ``other`` is starting, reading, loading and writing."""
+"""Phases of a training; ``other`` is the time for starting, reading, loading and writing."""
 RESUMED = "interrupted and resumed"
 
 
@@ -73,9 +73,9 @@ def sum_tokens(counts: Mapping[str, float]) -> float:
 
 
 def compute_seconds(record: Record) -> float:
-    """Return a node's wall time: its recorded total, or else the sum of its phases.
+    """Return a node's wall time in seconds.
 
-    The total includes the time between phases.
+    It is the recorded total, which includes the time between phases, or else the sum of the phases.
     """
     seconds = record["provenance"]["seconds"]
     return float(seconds["total"] if "total" in seconds else sum(seconds.values()))

@@ -57,9 +57,9 @@ Artefacts = Literal["none", "young", "all"]
 
 
 def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """Return a sentence on what is wrong with a node's record, rows or artefacts.
+    """Describe the damage to a node's record, rows or artefacts in a sentence.
 
-    None if they are valid, or if there is no record.
+    Return None if they are valid, or if there is no record.
 
     Args:
         folder: the node's folder.
@@ -75,7 +75,11 @@ def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str 
 def inspect_record(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """Return the result of ``find_damage`` and the record, None if it is missing or damaged."""
+    """Return the result of ``find_damage``, and the record.
+
+    The record is None if it is missing or not valid. It is returned if only other files are
+    damaged.
+    """
     file = folder / RECORD
     if not os.path.lexists(file):
         return None, None
@@ -93,7 +97,7 @@ def inspect_record(
 def _find_folder_contradiction(
     folder: Path, record: Record, digest: str, content: Artefacts
 ) -> str | None:
-    """Return how a valid record disagrees with its folder, or None."""
+    """Describe how a valid record disagrees with its folder. Return None if they agree."""
     file = folder / RECORD
     recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
@@ -115,11 +119,11 @@ def _find_artefact_problem(folder: Path, record: Record, content: Artefacts) -> 
 
 
 def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
-    """Return how a rows file differs from its record, or None."""
+    """Describe how a rows file differs from its record. Return None if it does not."""
     try:
         content = _read_content(file)
     except _NO_FILE:
-        return f"{file}: The file is missing, but the record beside it names it"
+        return f"{file}: The file is missing, but the record beside it lists it"
     if hashlib.sha256(content).hexdigest() != named["sha256"]:
         return f"{file}: The SHA-256 of the file does not match the record in the same folder"
     return None
@@ -137,8 +141,8 @@ def _read_content(file: Path) -> bytes:
         ) from error
 
 
-def set_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list[Path]:
-    """Rename a damaged record and its rows to ``<name>.damaged-<n>``.
+def set_files_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list[Path]:
+    """Rename a damaged record and its rows, or the files in ``which``, to ``<name>.damaged-<n>``.
 
     n is the first number for which both names are free or have the same content, because Snakemake
     restores outputs when a training fails. The caller must hold the node's claim.
@@ -179,9 +183,9 @@ class ValidFolderCache:
 
     def find_damage(self, node: Node, folder: str) -> str | None:
         """Return the result of ``find_damage`` for a node's folder, if possible from the cache."""
-        return self.inspect(node, folder)[0]
+        return self.inspect_folder(node, folder)[0]
 
-    def inspect(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
+    def inspect_folder(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
         """Return the result of ``find_damage``, and the record if it had to be read."""
         if not isinstance(node, Stage | Evaluation):
             # Fits and derived data are few, and have more files than a signature covers.
@@ -207,7 +211,7 @@ class ValidFolderCache:
         return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
-        """Save the folders found valid; if that fails, the next start checks them again."""
+        """Save the valid folders. If that fails, the next start checks them again."""
         if not self._new:
             return
         right = {**self._read(), **self._new}
@@ -234,9 +238,9 @@ def get_valid_folder_cache(results: str, here: str) -> ValidFolderCache:
 
 
 def _read_signature(folder: str, names: Iterable[str]) -> Signature | None:
-    """Return the signature of a record and the existing files beside it.
+    """Return the signature of a record and of the existing files beside it.
 
-    None if there is no record.
+    Return None if there is no record.
     """
     signature: Signature = {}
     for name in dict.fromkeys((RECORD, *names)):

@@ -30,8 +30,8 @@ class NodesOnDisk:
 
     ``names``: digest → file names in the node's folder, without nodes that have no folder.
     ``finished``: digests of the finished nodes. ``damaged``: digest → problem with an existing
-    record. ``again``: stages that have a valid record but must be trained again because parameters
-    are missing.
+    record. ``again``: digests of nodes that have a valid record, but must be computed again because
+    parameters or other files are missing.
     """
 
     names: Mapping[str, frozenset[str]]
@@ -80,9 +80,9 @@ def is_finished(study: Study, node: Node) -> bool:
 
 
 def find_missing_selections(study: Study, stage: Stage) -> str | None:
-    """Describe the selections of a valid stage that its training did not make; None if none.
+    """Describe the selections of a valid stage that its training did not make.
 
-    Raises as ``inspect_nodes``.
+    Return None if it made all. Raises as ``inspect_nodes``.
     """
     made = _open_check_cache(study).list_selections(stage, study.get_node_folder(stage))
     lacks = describe_missing_selections(stage, made)
@@ -90,9 +90,9 @@ def find_missing_selections(study: Study, stage: Stage) -> str | None:
 
 
 def find_missing_rounds(study: Study, stage: Stage) -> str | None:
-    """Describe the missing rounds of a valid stage that unfinished nodes start from; None if none.
+    """Describe the missing rounds of a valid stage that unfinished nodes start from.
 
-    Raises as ``inspect_nodes``.
+    Return None if no such round is missing. Raises as ``inspect_nodes``.
     """
     gone = sorted(
         Path(path).name for path in _list_missing_folders(study, stage) if f"/{ROUNDS}/" in path
@@ -107,7 +107,8 @@ def find_missing_rounds(study: Study, stage: Stage) -> str | None:
 def find_missing_parts(study: Study, node: Node) -> str | None:
     """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
 
-    These are classifiers or instances. None if nothing is missing. Raises as ``inspect_nodes``.
+    These are classifiers or instances. Return None if nothing is missing. Raises as
+    ``inspect_nodes``.
     """
     if isinstance(node, Evaluation):  # only collect reads evaluations
         return None
@@ -164,16 +165,17 @@ def read_node_state(study: Study, node: Node) -> tuple[str, str | None]:
 
 
 def inspect_node(study: Study, node: Node) -> tuple[str, str | None, Record | None]:
-    """Return the state, error and record of a node; the record is None unless it is done.
+    """Return the state, error and record of a node.
 
-    State and error are those of ``read_node_state``. An unreadable record counts as damaged.
+    The record is None unless the node is done. State and error are those of ``read_node_state``. An
+    unreadable record counts as damaged.
     """
     file = Path(study.get_record_path(node))
     if not os.path.lexists(file):
         seen = read_unfinished_state(file.parent)
         return seen.state, seen.error, None
     try:
-        problem, record = _open_check_cache(study).inspect(node, study.get_node_folder(node))
+        problem, record = _open_check_cache(study).inspect_folder(node, study.get_node_folder(node))
         if problem is None:
             return DONE, None, record or read_record(file)
     except RecordError as error:
@@ -187,13 +189,13 @@ def read_folder_state(folder: Path) -> tuple[str, str | None]:
     An unreadable record counts as damaged.
     """
 
-    def problem() -> str | None:
+    def find_problem() -> str | None:
         try:
             return find_damage(folder, folder.name[-SHORT:])
         except RecordError as error:
             return str(error)
 
-    return _read_state(folder, problem)
+    return _read_state(folder, find_problem)
 
 
 def _read_state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, str | None]:
@@ -205,10 +207,10 @@ def _read_state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, st
 
 
 def find_node_damage(study: Study, node: Node) -> str | None:
-    """Return the problem with a node's record or with the files that it names.
+    """Return the problem with a node's record or with the files that it lists.
 
-    Large files are judged by sizes and times (``find_damage``). None if there is no problem, or no
-    record.
+    Large files are judged by sizes and times (``find_damage``). Return None if there is no problem,
+    or no record.
 
     Raises:
         RecordError: a file cannot be read.
@@ -222,7 +224,7 @@ def save_check_cache(study: Study) -> None:
 
 
 def list_file_names(folder: str | Path) -> frozenset[str] | None:
-    """Return the file names in a node's folder, or None if there is no folder."""
+    """Return the names of the entries in a node's folder, or None if there is no folder."""
     try:
         return frozenset(entry.name for entry in os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,7 +1,7 @@
 """The frames of a study: made from its records, written as Parquet, and read again.
 
-    collect(study, frames, metadata, about, complete=True)    # frames without needs
-    compute_statistics(study, frames, about)                  # frames that need others
+    write_collected_frames(study, frames, metadata, about, complete=True)  # frames without needs
+    write_statistic_frames(study, frames, about)                           # frames that need others
     read_frames(study, frames, about)["cells"]
 
 No frame knows the order in which others are made: each is made on first use.
@@ -42,7 +42,7 @@ from tasktransfer.results.study import Study
 def compute_frames(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> Frames:
-    """Return the frames of collected records; each is computed on first use.
+    """Return the frames of collected records. Each frame is computed on first use.
 
     Args:
         collected: the study's records.
@@ -69,7 +69,7 @@ def write_collected_frames(
         frames: the design's frames.
         metadata: collected records → metadata of the tables.
         about: keys of ``Run.about`` that identify a run.
-        complete: true to refuse a study with missing results, and write nothing.
+        complete: true to raise an error, and write nothing, if a result is missing.
 
     Raises:
         RecordError: no run has a usable record, records cannot be compared, or ``complete`` is true
@@ -125,7 +125,7 @@ def write_statistic_frames(study: Study, frames: Iterable[Frame], about: Sequenc
 
 
 def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> Frames:
-    """Return the stored frames of a study; each is read on first use.
+    """Return the stored frames of a study. Each frame is read on first use.
 
     Raises:
         RecordError: the frames were not written, or are damaged. Also on first use of a frame that
@@ -141,7 +141,7 @@ def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> 
 def _list_declared_frames(
     study: Study, frames: Iterable[Frame], about: Sequence[str]
 ) -> dict[str, Frame]:
-    """Return the frames that a study has by name; a design may replace a common frame."""
+    """Return the study's frames, keyed by name. A design may replace a common frame."""
     own = find_planned_frames(frames, study)
     return {frame.name: frame for frame in (*build_common_frames(about), *own)}
 
@@ -187,7 +187,7 @@ def _read_table(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
 
 
 def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
-    """Read a frame that another command writes; it is empty if there is no file.
+    """Read a frame that another command writes. The frame is empty if there is no file.
 
     Raises:
         RecordError: the file is damaged, or was written by another version.
@@ -222,7 +222,7 @@ def _describe_remedy(study: Study) -> str:
 
 
 def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
-    """Return the earlier rows of a frame that is made from dialogues which are not available.
+    """Return the stored rows of a frame that is made from dialogues, which are not available now.
 
     Raises:
         RecordError: the earlier table is missing or damaged.

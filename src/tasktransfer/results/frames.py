@@ -44,7 +44,7 @@ Value = TypeVar("Value")
 
 
 def is_always_planned(study: Study) -> bool:
-    """Return True: the frame, table or figure is part of every study of its design."""
+    """Return True, because the frame, table or figure is part of every study of its design."""
     return True
 
 
@@ -143,7 +143,7 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         return Frames(self.study, changed, metadata or self.metadata, self._collected, self.earlier)
 
     def compute_once(self, function: Callable[[Frames], Value]) -> Value:
-        """Return ``function(self)``, which is computed once and shared by all frames of a call."""
+        """Return ``function(self)``, computed once and shared by all frames of a call."""
         if function not in self._shared:
             self._shared[function] = function(self)
         value: Value = self._shared[function]
@@ -185,7 +185,7 @@ def find_planned_frames(frames: Iterable[Frame], study: Study) -> list[Frame]:
 
 
 def compute_frames_version(frames: Iterable[Frame]) -> str:
-    """Return a digest of the frames' names, columns and versions; if it changes, rebuild them."""
+    """Return a digest of the frames' names, columns and versions. If it changes, rebuild them."""
     declared = [[frame.name, frame.version, [*map(list, frame.columns)]] for frame in frames]
     return compute_digest([COMMON_VERSION, *declared])
 

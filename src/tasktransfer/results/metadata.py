@@ -45,7 +45,7 @@ class Metadata:
 
 
 def format_synthetic_mark(real: Sequence[str]) -> str:
-    """Return the mark of synthetic dialogues; it names ``real``, the datasets with real ones."""
+    """Return the mark for synthetic dialogues, which lists the datasets with real dialogues."""
     but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
     return f"SYNTHETIC (tiny world){but}. "
 
@@ -57,7 +57,7 @@ def order_names(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
 
 def sort_rows(frame: pd.DataFrame, columns: Mapping[str, str], order: Order) -> pd.DataFrame:
-    """Sort rows by columns of names, the first column first; ``columns`` maps them to kinds."""
+    """Sort rows by columns of names. ``columns`` maps each column to its kind of name."""
     ranks = {
         column: {
             name: rank for rank, name in enumerate(order_names(frame[column], order.get(kind, ())))

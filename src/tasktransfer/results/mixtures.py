@@ -1,4 +1,4 @@
-"""Refusal to combine incompatible records in one table.
+"""Detection of incompatible records, which must not be combined in one table.
 
 Scores can be compared only if data, model, hyperparameters and recipe are the same. Within one
 study's plan, content digests guarantee this, except for facts known only after the run: the

@@ -82,8 +82,8 @@ def _list_folders(folder: Path) -> list[Path]:
     return sorted(entries)
 
 
-def compute_record_path(record: Any) -> str:
-    """Return the path where a record belongs, computed from its content."""
+def compute_node_path(record: Any) -> str:
+    """Return the path of a record's folder in the results folder, computed from its content."""
     node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
     if node["kind"] == "stage":
@@ -97,8 +97,8 @@ def compute_record_path(record: Any) -> str:
     return f"data/derived/{identity['derived']['recipe']}/{dataset}-{short}"
 
 
-def find_misplaced(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
-    """Yield path and problem of records of these nodes that are in another folder."""
+def find_misplaced_records(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
+    """Yield the path and the problem of each record of these nodes that is in a wrong folder."""
     results = Path(study.config.results)
     by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
     places = {study.get_record_path(node) for node in nodes.values()}

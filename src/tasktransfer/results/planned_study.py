@@ -71,7 +71,7 @@ class PlannedStudy:
         )
 
     def get_choice_path(self, choice: Choice) -> str:
-        """Return the path of the file that stores a choice; delete it to choose again."""
+        """Return the path of the file that stores a choice. Delete the file to choose again."""
         return f"{self.config.results}/{get_choice_file_name(choice.name)}"
 
     @property

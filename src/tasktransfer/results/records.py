@@ -1,7 +1,7 @@
 """Building, validating, writing and reading records (``metrics.json``), one per node.
 
 A record describes its node but no run: the plan says which runs end with a node. The schema is in
-``schema``, and records of any other schema are refused. Reading thousands of records needs neither
+``schema``, and records of any other schema are rejected. Reading thousands of records needs neither
 torch nor pandas.
 """
 
@@ -163,7 +163,7 @@ def list_selections(record: Record) -> list[tuple[str, ...]]:
 
 
 def describe_unrecorded_selections(stage: Stage, record: Record) -> str | None:
-    """Return a sentence on the stage's selections that its record lacks, or None."""
+    """Return a sentence on the stage's selections that are missing from its record, or None."""
     return describe_missing_selections(stage, list_selections(record))
 
 
@@ -337,6 +337,3 @@ def correct_synthetic_flag(
     if synthetic is None or synthetic == record["synthetic"]:
         return record
     return {**record, "synthetic": synthetic}
-
-
-# --- memory --------------------------------------------------------------------------------------

@@ -99,7 +99,10 @@ def get_own_tiny_version(dataset: str) -> str:
 
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
-    """Return whether a study generates a dataset's dialogues; never if its config declares it."""
+    """Return whether a study generates a dataset's dialogues.
+
+    The dialogues of datasets that the config declares are never generated.
+    """
     return config.data.is_generated(dataset) and not DATASETS[dataset].has_own_files
 
 
@@ -109,7 +112,7 @@ def get_hub_revision(model: ModelConfig) -> str:
 
 
 def is_hub_name(checkpoint: str) -> bool:
-    """Return whether a checkpoint is a model on the hub: neither created here nor a local folder.
+    """Return whether a checkpoint is the name of a model on the hub.
 
     A name with the form of a hub name is a folder if that folder exists, as in transformers.
     """
@@ -119,7 +122,10 @@ def is_hub_name(checkpoint: str) -> bool:
 
 
 def find_missing_checkpoint(model: ModelConfig) -> ModelError | None:
-    """Return the error for a missing local checkpoint of a model, or None if it exists."""
+    """Return the error for a missing local checkpoint of a model.
+
+    Return None if the checkpoint exists, or if the model needs no local checkpoint.
+    """
     if not model.has_checkpoint or is_hub_name(model.checkpoint):
         return None
     path, one_file = Path(expand_path(model.checkpoint)), is_gguf(model.checkpoint)
@@ -129,7 +135,7 @@ def find_missing_checkpoint(model: ModelConfig) -> ModelError | None:
     held = "" if one_file else " (config.json, tokenizer files, *.safetensors)"
     return ModelError(
         f"model {model.name}: The {what} {model.checkpoint} does not exist. Put the checkpoint "
-        f"there{held}, or name another one."
+        f"there{held}, or specify another one."
     )
 
 
@@ -221,7 +227,7 @@ class _InputRevisions:
         try:
             reader.find(release)
         except DataError as error:
-            return self._report_absent(key, error)
+            return self._note_missing_input(key, error)
         self.seen[key] = reader.revision(release, self.memo)
         return self.seen[key]
 
@@ -229,7 +235,7 @@ class _InputRevisions:
         key, path = _build_brought_key(file), Path(expand_path(file))
         if not path.is_file():
             remedy = f"Run `tasktransfer items` and answer its items, or remove {name} from brought"
-            return self._report_absent(
+            return self._note_missing_input(
                 key, DataError(f"{file}: The file does not exist. {remedy}.")
             )
         self.seen[key] = compute_files_digest({ANSWERS: path}, self.memo)
@@ -285,7 +291,7 @@ class _InputRevisions:
         if is_hub_name(model.checkpoint):
             return self._resolve_hub_name(model.checkpoint, get_hub_revision(model))
         if (error := find_missing_checkpoint(model)) is not None:
-            return self._report_absent(model.checkpoint, error)
+            return self._note_missing_input(model.checkpoint, error)
         one_file = is_gguf(model.checkpoint)
         path = Path(expand_path(model.checkpoint))
         prompted = model.is_only_prompted
@@ -339,7 +345,12 @@ class _InputRevisions:
             "few_sample": self.config.data.few_sample,
         }
 
-    def _report_absent(self, key: str, error: DataError | ModelError) -> str:
+    def _note_missing_input(self, key: str, error: DataError | ModelError) -> str:
+        """List a missing input, and return its cached revision, or ``UNKNOWN`` without a cache.
+
+        Raises:
+            DataError, ModelError: the inputs are needed, and no revision is cached.
+        """
         self.absent.append(str(error))
         if key in self.remembered:
             return self.remembered[key]

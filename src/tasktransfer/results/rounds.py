@@ -51,10 +51,10 @@ def get_selected_round_folder(checkpoint: Path, selected_on: Sequence[str]) -> P
 
 
 def find_round_folder(folder: str) -> str:
-    """Return the existing folder of a round's parameters.
+    """Return the folder of a round's parameters, after checking that a kept round exists.
 
-    The number of the ``last`` round comes from the stage's record, because some rounds may not have
-    been kept.
+    The folder of a best round is returned without a check. The number of the ``last`` round comes
+    from the stage's record, because some rounds may not have been kept.
 
     Raises:
         ModelError: the round was not kept.
@@ -117,7 +117,7 @@ def read_last_round(stage_folder: Path) -> int:
 def list_kept_rounds(stage_folder: Path) -> list[int]:
     """Return the numbers of the rounds whose parameters exist, sorted."""
     folders = (stage_folder / ROUNDS).glob("*")
-    return sorted(int(each.name) for each in folders if each.name.isdigit())
+    return sorted(int(folder.name) for folder in folders if folder.name.isdigit())
 
 
 def list_missing_rounds(stage_folder: Path, stage: Stage, last: int) -> list[int]:

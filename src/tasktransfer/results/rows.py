@@ -143,13 +143,15 @@ def _build_table(rows: Sequence[Row]) -> pa.Table:
 def read_rows(
     path: Path, expected: RowsFile | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Read the rows of a node: a table with ``COLUMNS``, and the footer in ``schema.metadata``.
+    """Read the rows of a node as a table with ``COLUMNS``.
+
+    The footer of the file is in ``schema.metadata``.
 
     Args:
         path: the file.
         expected: the record's entry about the file; None to skip the comparison.
-        columns: columns to read in addition to those that are checked, which takes half the time;
-            None for all.
+        columns: columns to read in addition to the columns that are checked, which takes half the
+            time of reading all; None to read all.
 
     Raises:
         RecordError: the file is missing, truncated, has another schema, has missing or repeated
@@ -191,7 +193,7 @@ def _cast_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Tabl
 def read_record_rows(record: Path) -> pa.Table:
     """Return the rows of a node from its record's path, after checking both files.
 
-    The table is empty if the record names no rows.
+    The table is empty if the record does not list a file of rows.
 
     Raises:
         RecordError: as ``read_record`` and ``read_rows``.
@@ -214,12 +216,12 @@ def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.T
 
 
 def check_unchanged(path: Path, expected: RowsFile) -> None:
-    """Raise RecordError unless the file exists and has the SHA-256 in the record."""
+    """Raise RecordError unless the file exists and its SHA-256 matches the record."""
     _check_sha256(path, _read_content(path), expected)
 
 
 def read_node_digest(table: pa.Table) -> str:
-    """Return the digest of the node that wrote the rows from their footer, or an empty text."""
+    """Return the node digest in the footer of a table of rows, or an empty text if it has none."""
     footer = table.schema.metadata or {}
     return bytes(footer.get(b"node") or b"").decode("utf-8", "replace")
 
@@ -259,7 +261,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """Parse a Parquet file, limited to ``columns`` as far as it has them."""
+    """Parse a Parquet file. If ``columns`` is given, read only the columns in it."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         return file.read(columns=columns and list(columns), use_threads=False)
@@ -295,6 +297,7 @@ def _convert_array(array: pa.Array) -> npt.NDArray[Any]:
 
 
 def _check_values(path: Path, table: pa.Table) -> None:
+    """Raise RecordError if a score is not within 0-100, or a required column contains null."""
     scores = _convert_array(table["score"].combine_chunks().drop_null())
     if not ((scores >= 0) & (scores <= _HIGHEST)).all():
         names = zip(table["instance_id"].to_pylist(), table["score"].to_pylist(), strict=True)

@@ -23,8 +23,8 @@ from tasktransfer.results.artefacts import Artefact, FileName
 SCHEMA_VERSION: Literal[4] = 4
 
 
-def _refuse_nonfinite_numbers(identity: dict[str, Any]) -> dict[str, Any]:
-    """Refuse NaN and infinity anywhere in an identity, since its digest could not be computed."""
+def _reject_nonfinite_numbers(identity: dict[str, Any]) -> dict[str, Any]:
+    """Return an identity, or raise if it contains NaN or infinity, which have no digest."""
     raise_problems(_find_nonfinite_numbers(identity, ""))
     return identity
 
@@ -46,7 +46,7 @@ Positive = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
 Identity = Annotated[
     dict[str, JsonValue],
-    AfterValidator(_refuse_nonfinite_numbers),
+    AfterValidator(_reject_nonfinite_numbers),
     Field(description="all values that affect the node's results"),
 ]
 NodeDigest = Annotated[Digest, Field(description="SHA-256 of the canonical JSON of `identity`")]

@@ -148,7 +148,7 @@ def _format_current_time() -> str:
 
 
 def record_event(folder: Path, event: str, **facts: Any) -> None:
-    """Add a line to the node's history: started, interrupted, failed or finished, and when."""
+    """Add an event, such as ``started`` or ``failed``, to the node's history, with its time."""
     line = (
         json.dumps({"event": event, "time": _format_current_time(), **_describe_process(), **facts})
         + "\n"
@@ -222,8 +222,8 @@ def _is_fresh(file: Path) -> bool:
 
 
 @contextmanager
-def try_to_claim(folder: Path) -> Iterator[bool]:
-    """Lock a node's folder unless a job holds it, and yield whether it is locked now.
+def try_to_claim_folder(folder: Path) -> Iterator[bool]:
+    """Lock a node's folder unless a job holds it, and yield whether the lock succeeded.
 
     Nothing is written into the claim, which still describes the last job.
     """

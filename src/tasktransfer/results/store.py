@@ -87,7 +87,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 def write_rows(
     path: Path, rows: Iterable[Sequence[Any]], columns: Columns, metadata: Metadata
 ) -> None:
-    """Write the frame of some rows like ``write_frame``, in chunks that take little memory."""
+    """Write rows as ``write_frame`` writes a frame, but in chunks that take little memory."""
     left, schema = iter(rows), build_schema(columns).with_metadata(_build_footer(metadata))
     with replace_file(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
         while chunk := list(islice(left, _CHUNK)):
@@ -105,7 +105,7 @@ def _convert_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
-    """Write an Arrow table; ``metadata`` is None if it does not belong to a study."""
+    """Write an Arrow table atomically. ``metadata`` is None if it does not belong to a study."""
     footer = {} if metadata is None else _build_footer(metadata)
     with replace_file(path) as part:
         pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")

@@ -194,7 +194,7 @@ class Study(PlannedStudy):
 
     @cached_property
     def _encoded(self) -> dict[tuple[str, str], str]:
-        """Cache of ``encoded``, because thousands of trainings share few folders."""
+        """Cache of ``get_encoded_folder``, because thousands of trainings share few folders."""
         return {}
 
     def _format_encoding_folder(self, data: Data, model: str) -> str:
@@ -305,7 +305,7 @@ class Study(PlannedStudy):
         return get_round_folder(self.get_node_folder(start.stage), start.at, start.selected_on)
 
     def get_base_revision(self, stage: Stage) -> str | None:
-        """Return the hub revision of a stage's base model; None for folders or if it is unused."""
+        """Return the hub revision of a stage's base model, or None if unused or not on the hub."""
         return self.get_hub_revision(stage.model.name) if stage.reads_base else None
 
     def keeps_checkpoints(self, kind: str) -> bool:

@@ -110,7 +110,7 @@ _AGREE = 1e-6
 
 
 def get_recorded_scoring(named: dict[str, Any]) -> Scoring:
-    """Return the scoring in the identity of a node; ``default`` for records without it."""
+    """Return the scoring in the identity of a node, or ``default`` if the identity has none."""
     training = named.get("training")
     return get_scoring(training.get("fidelity")) if isinstance(training, dict) else "default"
 
@@ -157,11 +157,11 @@ def check_predictions(path: Path, record: Record, checks: PredictionChecks) -> d
         checks: cache of valid predictions, to which this check is added.
 
     Returns:
-        Tested task → digest of its test set; empty if the record names no predictions.
+        Tested task → digest of its test set. Empty if the record does not list predictions.
 
     Raises:
         RecordError: the file is missing, damaged, not the file that the record describes, from
-            another stage, misses instances, or yields other scores than those in the record.
+            another stage, lacks instances, or yields other scores than those in the record.
         DataError: the answers do not have the task's form.
         ConfigError: a task has no card.
     """
@@ -174,7 +174,7 @@ def check_predictions(path: Path, record: Record, checks: PredictionChecks) -> d
         check_unchanged(file, expected)
         test_sets = checks.earlier[name]
     else:
-        test_sets = _check_all(file, expected, record, checks.test_sets)
+        test_sets = _check_all_tasks(file, expected, record, checks.test_sets)
     checks.done[name] = test_sets
     return test_sets
 
@@ -187,7 +187,7 @@ def _build_check_key(record: Record, expected: RowsFile) -> str:
     )
 
 
-def _check_all(
+def _check_all_tasks(
     file: Path, expected: RowsFile, record: Record, test_sets: TestSets
 ) -> dict[str, str]:
     """Check all tasks in the predictions, and return the digest of each test set."""

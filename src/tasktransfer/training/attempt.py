@@ -15,7 +15,7 @@ from tasktransfer import errors
 from tasktransfer.core.nodes import Stage, merge_selections
 from tasktransfer.errors import TaskTransferError, as_fixable_error
 from tasktransfer.files import remove_partial_files
-from tasktransfer.results.damage import find_damage, set_aside
+from tasktransfer.results.damage import find_damage, set_files_aside
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     list_selections,
@@ -113,7 +113,7 @@ def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
 
 def _set_aside(folder: Path, problem: str) -> None:
     """Rename a damaged record instead of overwriting it, because it may have taken hours."""
-    kept = set_aside(folder)
+    kept = set_files_aside(folder)
     record_event(folder, "set aside", cause=problem, files=[file.name for file in kept])
     names = ", ".join(file.name for file in kept)
     _print_message(f"{problem}. The files are kept as {names}, and the stage is trained again.")

@@ -1,6 +1,6 @@
 """Creation of a built model's folder: its config, and a tokenizer of the training texts' words.
 
-The weights are initialised when a training starts (``models.built``).
+The weights are initialised when a training starts (``models.recipe``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder
 from tasktransfer.files.locations import format_location
-from tasktransfer.models.built import BUILT_FILE, VECTORS_FILE
+from tasktransfer.models.recipe import BUILT_FILE, VECTORS_FILE
 
 MAKER = Maker("built model", BUILT_FILE, "weights")
 SPECIAL = ("<pad>", "</s>", "<s>", "<unk>", "<SOC>", "<EOC>")

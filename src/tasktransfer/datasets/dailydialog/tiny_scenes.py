@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import sample_value, shuffle_values
+from tasktransfer.datasets.feta.tiny_world.sampling import sample_value, shuffle_values
 from tasktransfer.datasets.feta.tiny_world.writer import Json, find_span, format_line, join_lines
 
 Fact: TypeAlias = tuple[str, str, str]

@@ -12,7 +12,7 @@ from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
-from tasktransfer.datasets.feta.tiny_world.draws import (
+from tasktransfer.datasets.feta.tiny_world.sampling import (
     create_generator,
     cycle_shuffled,
     sample_value,
@@ -140,8 +140,8 @@ TINY = TinyPart(
             dataset="DailyDialog",
             source="dialogue_act_classification",
             target="topic_classification",
-            why="Dialogue acts hang on act words, which are drawn independently of the mood words "
-            "that decide topics and share no word with them.",
+            why="Dialogue acts depend on act words, which are sampled independently of the mood "
+            "words that decide topics and share no word with them.",
         ),
     ),
 )

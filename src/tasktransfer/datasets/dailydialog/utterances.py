@@ -28,7 +28,7 @@ class RawDialogue:
 
     Args:
         name: name of the dialogue.
-        split: split in ``split.csv``, a key of ``SPLITS_OF``.
+        split: split in ``split.csv``, a key of ``OFFICIAL_SPLITS``.
         utterances: utterances, without empty ones.
     """
 

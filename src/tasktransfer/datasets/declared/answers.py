@@ -124,7 +124,7 @@ class TaskReader:
             get_value(dialogue.values, self.listed.partition(LIST_MARK)[0], dialogue.location)
             is None
         ):
-            self._check_may_be_missing(self.listed, dialogue.location)
+            self._check_missing_allowed(self.listed, dialogue.location)
             return
         found = get_items(dialogue.values, self.listed, dialogue.location)
         if about_turns and len(found) != dialogue.size:
@@ -145,7 +145,7 @@ class TaskReader:
             return not value.strip() or value.strip() in (self.section.missing_values or ())
         return value is None or (isinstance(value, float) and math.isnan(value))
 
-    def _check_may_be_missing(self, what: str, location: Location, value: Any = None) -> None:
+    def _check_missing_allowed(self, what: str, location: Location, value: Any = None) -> None:
         """Raise DataError if the answer must not be missing.
 
         By default turns may have no answer, and dialogues must have one.
@@ -268,7 +268,7 @@ class TaskReader:
 
     def _convert_label(self, value: Any, path: str, item: Item) -> str | None:
         if self._is_missing(value):
-            self._check_may_be_missing(path, item.location, value)
+            self._check_missing_allowed(path, item.location, value)
             return None
         label = _format_label(value)
         if label is None:
@@ -299,13 +299,13 @@ class TaskReader:
             mark = "|" if "|" in value else ";"
             value = [part for part in value.split(mark) if part.strip()]
         if value is None:
-            self._check_may_be_missing(path, item.location)
+            self._check_missing_allowed(path, item.location)
             return None
         if not isinstance(value, list | tuple):
             value = [value]
         labels = [self._convert_label(item_label, path, item) for item_label in value]
         if not labels:  # A model cannot answer with an empty list.
-            self._check_may_be_missing(path, item.location)
+            self._check_missing_allowed(path, item.location)
         return tuple(dict.fromkeys(label for label in labels if label is not None)) or None
 
     def _read_span(
@@ -317,7 +317,7 @@ class TaskReader:
         if not texts:
             if self.section.unanswerable is not None:
                 return (self.section.unanswerable,), (-1,), ()
-            self._check_may_be_missing(path, item.location)
+            self._check_missing_allowed(path, item.location)
             return None
         end = len(dialogue.context) if item.turn is None else item.turn.end
         starts = [_find_answer(dialogue.context[:end], text) for text in dict.fromkeys(texts)]
@@ -384,7 +384,7 @@ def _format_label(value: Any) -> str | None:
 
 
 def _find_answer(context: str, text: str) -> int:
-    """Return the offset of a text in a context, if necessary ignoring case, or -1."""
+    """Return the offset of a text in a context, ignoring case only if necessary, or -1."""
     exact = context.find(text)
     if exact >= 0:
         return exact

@@ -51,10 +51,10 @@ def parse_structure(text: str) -> list[Any] | dict[str, Any]:
 
 
 def list_items(value: Any) -> list[Any] | None:
-    """Return the items of a list, or of a value that represents a list, or None.
+    """Return the items of a list, or of a value that represents a list. Otherwise return None.
 
-    Such values are an object of lists, as ``datasets`` stores a list of objects, and a text that
-    contains a list or an object of lists.
+    Values that represent a list are an object of lists, as ``datasets`` stores a list of objects,
+    and a text that contains a list or an object of lists.
     """
     if isinstance(value, str) and is_like_structure(value):
         try:

@@ -34,6 +34,7 @@ from tasktransfer.datasets.declared.survey import (
     describe_skipped,
     get_survey,
 )
+from tasktransfer.datasets.disjoint_splits import MIN_WORDS, count_words, normalise_text
 from tasktransfer.datasets.guess.check_text import (
     DeclarationCounts,
     Target,
@@ -44,7 +45,6 @@ from tasktransfer.datasets.guess.check_text import (
     shorten_problems,
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess_declaration
-from tasktransfer.datasets.one_split import MIN_WORDS, count_words, normalise_text
 from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import DataError
 
@@ -102,10 +102,12 @@ def check_files(
     Raises:
         DataError: a file is missing, its format is not supported, or no row of it can be read.
     """
-    return _FileCheck(paths, name, limit, tokens, skip_missing, skip_empty).check()
+    return _FileCheck(paths, name, limit, tokens, skip_missing, skip_empty).run()
 
 
 class _FileCheck:
+    """Check of the files of a dataset, with the problems and notes found so far."""
+
     def __init__(
         self,
         paths: Sequence[Path],
@@ -133,7 +135,7 @@ class _FileCheck:
         self.answers: dict[str, tuple[str, Answers]] = {}
         self.skipped: Counter[str] = Counter()
 
-    def check(self) -> CheckResult:
+    def run(self) -> CheckResult:
         rows = {path: self._read_first_rows(path, file) for path, file in self.files.items()}
         train = next(path for path, split in self.splits.items() if split == "train")
         try:
@@ -185,7 +187,8 @@ class _FileCheck:
             if declaration.dialogue.turns is None:
                 remedy += ", or dialogue.id to the field that names a row's dialogue"
             self.notes.append(
-                f"{self.short:,} of {total:,} dialogues have one turn. {remedy}, if they have more."
+                f"{self.short:,} of {total:,} dialogues "
+                f"{'has' if self.short == 1 else 'have'} one turn. {remedy}, if they have more."
             )
 
     def _build_declaration(self, guess_result: Guess) -> dict[str, Any]:

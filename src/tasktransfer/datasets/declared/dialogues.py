@@ -307,9 +307,9 @@ def _read_spoken_texts(
 def _suggest_text_field(text: Any) -> str:
     """Return a remedy for a value that is not a text, or an empty text if there is none."""
     if isinstance(text, list | tuple):
-        return "name the parts of the text in dialogue.text, as in field[].key"
+        return "set dialogue.text to the path of the parts, as in field[].key"
     return (
-        "name a key of the object in dialogue.text, as in field.key"
+        "set dialogue.text to the path of a key of the object, as in field.key"
         if isinstance(text, Mapping)
         else ""
     )

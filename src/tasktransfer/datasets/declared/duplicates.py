@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.one_split import LEAK_REASON, MIN_WORDS, count_words, normalise_text
+from tasktransfer.datasets.disjoint_splits import (
+    LEAK_REASON,
+    MIN_WORDS,
+    count_words,
+    normalise_text,
+)
 from tasktransfer.errors import DataError
 
 
@@ -68,7 +73,7 @@ class Duplicates:
         It is the lowest number among the dialogues with the same text.
 
         Args:
-            numbers: numbers of these dialogues (``draws.compute_draw_number``).
+            numbers: numbers of these dialogues (``sampling.compute_sampling_number``).
         """
         if len(set(self._texts)) == len(self._texts):
             return ()

@@ -182,7 +182,7 @@ def _find_split_files(folder: Path, key: str) -> FilesBySplit:
     if "train" not in found:
         raise DataError(_describe_unassigned_files(folder, key, paths, readable))
     return {
-        split: tuple(check_file(file, key) for file in _drop_other_files(found[split]))
+        split: tuple(check_file(file, key) for file in _select_readable_files(found[split]))
         for split in SPLITS
         if split in found
     }
@@ -192,8 +192,11 @@ def _is_readable(path: Path) -> bool:
     return _get_extension(path) in FORMATS if path.is_file() else _is_saved_dataset(path)
 
 
-def _drop_other_files(paths: Sequence[Path]) -> Sequence[Path]:
-    """Return the readable files, or all if none is: ``train.py`` may be beside ``train.csv``."""
+def _select_readable_files(paths: Sequence[Path]) -> Sequence[Path]:
+    """Return the readable files, or all files if none is readable.
+
+    A folder may contain ``train.py`` beside ``train.csv``.
+    """
     return [path for path in paths if _is_readable(path)] or paths
 
 

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.declared.dialogues import (
     DeclaredDialogue,
     EmptyTurnError,
@@ -90,18 +91,19 @@ def read_inputs(
             continue
         yield from _build_inputs(dialogue, scope, fields)
     if skipped:
-        notes.append(f"{path}: {skipped:,} turns without text are skipped")
+        turns = format_quantity(skipped, "turn")
+        notes.append(f"{path}: {turns} without text {'is' if skipped == 1 else 'are'} skipped")
     if empty:
-        notes.append(
-            f"{first}: {empty:,} dialogues, of which this is the first, have no text, and get no "
-            "prediction"
-        )
+        problem = "The dialogue has no text, and gets no prediction"
+        if empty > 1:
+            problem = f"{empty:,} dialogues, of which this is the first, have no text, and get no prediction"
+        notes.append(f"{first}: {problem}")
 
 
 def _read_with_remedy(
     file: DataFile, section: DialogueSection, notes: list[str]
 ) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a file; errors about empty turns name an option of ``predict``."""
+    """Yield the dialogues of a file. Errors about empty turns mention an option of ``predict``."""
     try:
         yield from read_dialogues(read_rows(file, notes), section, file.path.name.partition(".")[0])
     except EmptyTurnError as error:

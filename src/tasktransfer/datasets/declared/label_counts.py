@@ -23,7 +23,8 @@ class LabelCounts:
 
     Args:
         first: split of the files → label → first instance with the label.
-        spellings: spelling → label that replaces it. Empty until ``merge`` is called.
+        spellings: spelling → label that replaces it. Empty until
+            ``merge_label_spellings`` is called.
     """
 
     first: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -51,7 +52,7 @@ class LabelCounts:
             self._in_train.extend(self._codes.setdefault(x, len(self._codes)) for x in labels)
             self._sizes.append(len(labels))
 
-    def merge(self, listed: Collection[str]) -> None:
+    def merge_label_spellings(self, listed: Collection[str]) -> None:
         """Merge the spellings of each label. ``listed`` has the spellings of the declaration."""
         self.spellings = merge_spellings(self.everywhere, listed)
         if not self.spellings:
@@ -72,7 +73,7 @@ class LabelCounts:
 
     # --- results ---
 
-    def list_sorted(self) -> list[str]:
+    def list_sorted_labels(self) -> list[str]:
         """Return the labels of the training files, sorted as numbers if possible, else as texts."""
         numbers = all(map(_NUMBER.fullmatch, self.train))
         return sorted(self.train, key=int if numbers else str)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasktransfer.core.messages import format_quantity
+
 MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of truncated dialogues above which both ends of a dialogue are kept."""
 DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output")
@@ -43,13 +45,13 @@ class DialogueLengths:
         long = [n for n, tokens in enumerate(self.tokens) if tokens > limit]
         if not long:
             return []
-        fraction = len(long) / len(self.tokens)
+        fraction, verb = len(long) / len(self.tokens), "is" if len(long) == 1 else "are"
         listed = "; ".join(
             f"{self.places[n]}: {self.tokens[n]:,} tokens" for n in long[:MAX_SHOWN_DIALOGUES]
         )
         notes = [
-            f"{len(long):,} dialogues ({100 * fraction:.0f} %) are longer than {limit:,} tokens "
-            f"and are truncated: {listed}"
+            f"{format_quantity(len(long), 'dialogue')} ({100 * fraction:.0f} %) {verb} longer than "
+            f"{limit:,} tokens and {verb} truncated: {listed}"
         ]
         chosen = [
             name

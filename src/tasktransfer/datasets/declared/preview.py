@@ -39,7 +39,7 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
     for number, turn in enumerate(dialogue.turns[:MAX_TURNS], start=1):
         speaker = f"{turn.speaker}: " if turn.speaker else ""
         answers = f"  [{'; '.join(about[turn.start])}]" if turn.start in about else ""
-        lines.append(f"{number:4} {speaker}{_shorten(turn.text)}{answers}")
+        lines.append(f"{number:4} {speaker}{_shorten_text(turn.text)}{answers}")
     if len(dialogue.turns) > MAX_TURNS:
         lines.append(f"     and {len(dialogue.turns) - MAX_TURNS:,} more turns")
     return [escape_line(line) for line in [*lines, *(f"     {line}" for line in whole)]]
@@ -54,10 +54,10 @@ def _read_valid_instances(reader: TaskReader, dialogue: DeclaredDialogue) -> Ite
 
 
 def _format_answer(instance: Instance) -> str:
-    answer = _shorten(" + ".join(instance.target))
-    query = "; ".join(_shorten(text) for text in instance.query.values())
+    answer = _shorten_text(" + ".join(instance.target))
+    query = "; ".join(_shorten_text(text) for text in instance.query.values())
     return f"{answer} ({query})" if query else answer
 
 
-def _shorten(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}..."

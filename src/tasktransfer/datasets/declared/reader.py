@@ -12,7 +12,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.declared.draws import compute_draw_number
+from tasktransfer.datasets.declared.sampling import compute_sampling_number
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source, open_source
 from tasktransfer.datasets.declared.survey import (
@@ -166,7 +166,7 @@ class _DeclaredReader:
 
     def _compute_few_sample_number(self, dialogue: DeclaredDialogue) -> int:
         section = self.declaration.few_sample
-        return compute_draw_number(dialogue.id, section.seed if section else 0, "few")
+        return compute_sampling_number(dialogue.id, section.seed if section else 0, "few")
 
 
 def _compute_revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:

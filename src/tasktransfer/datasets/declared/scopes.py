@@ -11,7 +11,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.datasets.declared.dialogues import read_dialogues
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.one_split import normalise_text
+from tasktransfer.datasets.disjoint_splits import normalise_text
 from tasktransfer.errors import DataError
 
 TextDigests = Mapping[str, str]

@@ -12,16 +12,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
-from tasktransfer.datasets.declared.draws import (
-    SplitAssignment,
-    compute_draw_number,
-    compute_few_sample_limits,
-    sample_splits,
-)
 from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicates
 from tasktransfer.datasets.declared.label_counts import LabelCounts, check_labels
+from tasktransfer.datasets.declared.sampling import (
+    SplitAssignment,
+    compute_few_sample_limits,
+    compute_sampling_number,
+    sample_splits,
+)
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
@@ -51,12 +52,12 @@ class Survey:
         options: task → number of options of its questions.
         longest: task → characters of its longest answer.
         instances: task → split → number of instances.
-        few_instances: the same in the few-sample setting.
+        few_instances: as ``instances``, in the few-sample setting.
         dialogues: split → number of dialogues.
-        few_dialogues: the same for all tasks together in the few-sample setting.
+        few_dialogues: as ``dialogues``, for all tasks together in the few-sample setting.
         words: task → mean number of words per instance.
         splitting: assignment of the training files' dialogues to splits.
-        few: task → split → few-sample limit (``draws``).
+        few: task → split → few-sample limit (``sampling``).
         spellings: task → spelling of a label → label that replaces it (``spellings``).
         cells: tasks whose labels are lists in the texts of cells.
         notes: notes for the user, one per line.
@@ -106,7 +107,7 @@ def get_survey_path(folder: Path, name: str, declaration: Declaration) -> Path:
 
 
 def read_cached_survey(memo: Path) -> Survey | None:
-    """Return the survey in a cache file, or None if it has none of this version."""
+    """Return the survey in a cache file, or None if the file has no survey of this version."""
     content = json_text.read_object(memo)
     if content.pop("version", None) != SURVEY_VERSION:
         return None
@@ -138,6 +139,8 @@ class _TaskCounts:
 
 
 class _Surveyor:
+    """Counts over all dialogues of a dataset, from which its survey is computed."""
+
     def __init__(self, declaration: Declaration, source: Source, name: str) -> None:
         self.declaration, self.source, self.name = declaration, source, name
         self.tasks = {
@@ -189,7 +192,9 @@ class _Surveyor:
                     )
         return Survey(
             digest=digest,
-            labels={task: counts.labels.list_sorted() for task, counts in self.tasks.items()},
+            labels={
+                task: counts.labels.list_sorted_labels() for task, counts in self.tasks.items()
+            },
             options={
                 task: next(iter(counts.options))
                 for task, counts in self.tasks.items()
@@ -228,10 +233,10 @@ class _Surveyor:
         self.duplicates.add(split, dialogue)
         shares, few_sample = self.declaration.shares, self.declaration.few_sample
         numbers = self.numbers.setdefault(split, array("q"))
-        numbers.append(compute_draw_number(dialogue.id, shares.seed, "split"))
+        numbers.append(compute_sampling_number(dialogue.id, shares.seed, "split"))
         seed = few_sample.seed if few_sample else 0
         self.names.setdefault(split, array("q")).append(
-            compute_draw_number(dialogue.id, seed, "few")
+            compute_sampling_number(dialogue.id, seed, "few")
         )
         words = _count_words_by_turn(dialogue)
         for counts in self.tasks.values():
@@ -309,7 +314,7 @@ class _Surveyor:
                 "of options."
             )
         if section.kind not in KINDS_WITHOUT_LABELS:
-            counts.labels.merge(section.labels or ())
+            counts.labels.merge_label_spellings(section.labels or ())
             check_labels(counts.labels, section.labels, self.name, task, place)
 
     def _list_notes(
@@ -328,9 +333,12 @@ class _Surveyor:
                 f"sampled with seed {shares.seed}"
             )
         if self.empty_turns:
-            also = f", and so are {self.empty_dialogues:,} dialogues without any other turn"
+            turns = format_quantity(self.empty_turns, "turn")
+            verbs = ["is" if n == 1 else "are" for n in (self.empty_turns, self.empty_dialogues)]
+            dialogues = format_quantity(self.empty_dialogues, "dialogue")
+            also = f", and so {verbs[1]} {dialogues} without any other turn"
             notes.append(
-                f"{self.empty_turns:,} turns without text are skipped (dialogue.skip: empty)"
+                f"{turns} without text {verbs[0]} skipped (dialogue.skip: empty)"
                 f"{also if self.empty_dialogues else ''}"
             )
         if same := count_duplicates(self.groups):
@@ -362,7 +370,10 @@ class _Surveyor:
 
 def describe_skipped(task: str, count: int) -> str:
     """Return the note about skipped items without an answer."""
-    return f"{task}: {count:,} items without an answer are skipped (missing: skip)"
+    verb = "is" if count == 1 else "are"
+    return (
+        f"{task}: {format_quantity(count, 'item')} without an answer {verb} skipped (missing: skip)"
+    )
 
 
 def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:

@@ -135,7 +135,7 @@ class TaskSection(Section):
 
     @field_validator("kind")
     @classmethod
-    def _can_be_declared(cls, kind: TaskKind) -> TaskKind:
+    def _check_declared_kind(cls, kind: TaskKind) -> TaskKind:
         if kind not in DECLARED_KINDS:
             raise ValueError(describe_unknown("kind of task", kind, (*DECLARED_KINDS, *ALIASES)))
         return kind

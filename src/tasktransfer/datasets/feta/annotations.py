@@ -113,7 +113,7 @@ def join_turns(
 
 
 def parse_json_object(content: bytes, file: str) -> Table:
-    """Return the object in a JSON file. Raises DataError with line and column if not valid."""
+    """Return the object in a JSON file. Raises DataError with line and column if it is invalid."""
     return as_table(parse_json(content, file), Location(file, remedy=AGAIN))
 
 
@@ -325,7 +325,7 @@ def get_choice(
 
 
 def check_span_offset(text: str, start: int, whole: str, where: str, location: Location) -> None:
-    """Raise DataError unless ``whole`` has the text at ``start``. Messages call it ``where``."""
+    """Raise DataError unless ``whole`` has the text at ``start``. ``where`` names ``whole``."""
     if start < 0 or not whole.startswith(text, start):
         found = whole[max(start, 0) : max(start, 0) + len(text)]
         raise location.error(f"{text!r} is not in {where} at {start}, which has {found!r} there")

@@ -54,7 +54,7 @@ class Source:
     path: Path
     kind: SourceKind
 
-    def location(self, name: str) -> str:
+    def get_location(self, name: str) -> str:
         """Return the location of the file ``name`` of this release, for messages."""
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 
@@ -227,11 +227,11 @@ def compute_release_revision(path: Path | str, dataset: str, memo: Path | None =
     if source.kind == "folder":
         return compute_files_digest(find_folder_files(source), memo)
     with cache_digests(memo) as digests:
-        return combine_digests(_hash_members(source, digests))
+        return combine_digests(_compute_member_digests(source, digests))
 
 
-def _hash_members(source: Source, digests: Digests) -> dict[str, str]:
-    """Map name to digest of the zip's members, cached by the state of the zip."""
+def _compute_member_digests(source: Source, digests: Digests) -> dict[str, str]:
+    """Return the digests of a zip's official files by name, cached by the state of the zip."""
     state = source.path.stat()
     names = list_official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}

@@ -14,6 +14,7 @@ from tasktransfer.datasets.dataset import (
     TurnLength,
     describe_missing_splits,
 )
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.feta.annotations import AnnotatedTask
 from tasktransfer.datasets.feta.archive import (
     compute_release_revision,
@@ -22,7 +23,6 @@ from tasktransfer.datasets.feta.archive import (
 )
 from tasktransfer.datasets.feta.release import ParsedRelease, parse_release, read_instances
 from tasktransfer.datasets.feta.splits import get_id_file_name, map_dialogues_to_splits
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.tasks.card import SPLITS
 
 READER_VERSION = 1
@@ -39,7 +39,8 @@ def build_feta_dataset(
         name: name of the dataset.
         tasks: tasks, in the order of the release's metadata.
         tiny: generator of its synthetic release.
-        shared: maximum fraction of a split's texts that are also in another split (``one_split``).
+        shared: maximum fraction of a split's texts that are also in another split
+            (``disjoint_splits``).
     """
     release_format = _FetaFormat(name, tasks, shared)
     return Dataset(
@@ -61,17 +62,19 @@ def build_feta_dataset(
 
 @dataclass(frozen=True, slots=True)
 class _FetaFormat:
+    """The functions of a reader of releases in FETA's format."""
+
     dataset: str
     tasks: tuple[AnnotatedTask, ...]
     shared: float
 
     def find(self, folder: Path) -> str:
-        return find_source(folder, self.dataset).location(get_json_file_name(self.dataset))
+        return find_source(folder, self.dataset).get_location(get_json_file_name(self.dataset))
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         parsed = parse_release(folder, self.dataset, self.tasks)
         full = map_dialogues_to_splits(parsed.ids)
-        location = parsed.source.location(get_json_file_name(self.dataset))
+        location = parsed.source.get_location(get_json_file_name(self.dataset))
         notes = check_disjoint_splits(
             (
                 SplitDialogue(
@@ -93,14 +96,14 @@ class _FetaFormat:
             tasks=tuple(parsed.tasks),
             dialogues={split: len(parsed.ids.get_ids(split, few_sample)) for split in SPLITS},
             instances=lambda task, split: read_instances(parsed, task, split, few_sample),
-            turns=_measure_turns(parsed, few_sample),
+            turns=_measure_turn_lengths(parsed, few_sample),
             synthetic=parsed.synthetic,
             source_kind=parsed.source.kind,
             notes=notes,
         )
 
 
-def _measure_turns(release: ParsedRelease, few_sample: bool) -> Iterator[TurnLength]:
+def _measure_turn_lengths(release: ParsedRelease, few_sample: bool) -> Iterator[TurnLength]:
     full = map_dialogues_to_splits(release.ids)
     used = {name for split in SPLITS for name in release.ids.get_ids(split, few_sample)}
     for dialogue in release.dialogues.values():

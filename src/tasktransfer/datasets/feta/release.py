@@ -76,16 +76,16 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[AnnotatedTask]
     )
     ids = splits.parse_split_ids(source, files)
     name = archive.get_json_file_name(dataset)
-    table = parse_json_object(files[name], source.location(name))
-    metadata = get_table(table, "metadata", Location(source.location(name)))
-    location = Location(source.location(name), path="metadata")
+    table = parse_json_object(files[name], source.get_location(name))
+    metadata = get_table(table, "metadata", Location(source.get_location(name)))
+    location = Location(source.get_location(name), path="metadata")
     _check_dataset_name(metadata, dataset, location)
     return ParsedRelease(
         source=source,
         revision=revision,
         synthetic=_is_synthetic(metadata, location),
         tasks=_select_listed_tasks(metadata, tasks, location),
-        dialogues=parse_dialogues(table, source.location(name)),
+        dialogues=parse_dialogues(table, source.get_location(name)),
         ids=ids,
     )
 

@@ -55,7 +55,7 @@ def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
         outsiders = sorted(set(ids) - set(full[split]))
         if outsiders:
             raise DataError(
-                f"{source.location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {outsiders[0]!r} "
+                f"{source.get_location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {outsiders[0]!r} "
                 f"({len(outsiders)} in all) is not in {ID_FILES[split]}, but the few-sample "
                 f"{split} split must be a subset of the full split. Use the official files."
             )
@@ -71,7 +71,7 @@ def check_dialogues_present(
     if not absent:
         return
     where, data = (
-        source.location(get_id_file_name(split, few_sample)),
+        source.get_location(get_id_file_name(split, few_sample)),
         get_json_file_name(source.dataset),
     )
     if few_sample or split == "test":
@@ -92,7 +92,7 @@ def map_dialogues_to_splits(ids: SplitIds) -> dict[str, str]:
 
 
 def _parse_ids(source: Source, name: str, content: bytes) -> tuple[str, ...]:
-    where = source.location(name)
+    where = source.get_location(name)
     try:
         lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:

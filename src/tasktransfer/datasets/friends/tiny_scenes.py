@@ -12,7 +12,11 @@ from itertools import zip_longest
 from random import Random
 
 from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.draws import sample_integer, sample_value, shuffle_values
+from tasktransfer.datasets.feta.tiny_world.sampling import (
+    sample_integer,
+    sample_value,
+    shuffle_values,
+)
 from tasktransfer.datasets.feta.tiny_world.writer import Json
 from tasktransfer.datasets.friends import tiny_words as words
 

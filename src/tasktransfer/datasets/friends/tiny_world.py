@@ -10,7 +10,7 @@ from random import Random
 
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
-from tasktransfer.datasets.feta.tiny_world.draws import (
+from tasktransfer.datasets.feta.tiny_world.sampling import (
     create_generator,
     cycle_shuffled,
     sample_value,
@@ -151,7 +151,7 @@ TINY = TinyPart(
             dataset="Friends",
             source="character_identification",
             target="emory_emotion_recognition",
-            why="Characters hang on nicknames, which are drawn independently of the mood words "
+            why="Characters depend on nicknames, which are sampled independently of the mood words "
             "that decide emotions and share no word with them.",
         ),
     ),

@@ -55,12 +55,12 @@ def find_alternating_field(
     for name in names:
         values = [group[name] for group in groups if name in group]
         is_only_label = not has_label and labels == [name]
-        if not is_only_label and not is_order_field(name, values) and _alternates(name, values):
+        if not is_only_label and not is_order_field(name, values) and _is_alternating(name, values):
             return name
     return None
 
 
-def _alternates(name: str, groups: Sequence[Sequence[Any]]) -> bool:
+def _is_alternating(name: str, groups: Sequence[Sequence[Any]]) -> bool:
     words = split_field_name(get_last_key(name))
     values = [value for group in groups for value in group]
     if words & LABEL_NAMES or any(is_null(value) for value in values):

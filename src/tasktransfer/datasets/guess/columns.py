@@ -85,9 +85,10 @@ def flatten_object(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple
 
 
 def expand_object_lists(columns: Columns, rows: int) -> Columns:
-    """Return the columns, with those of objects in lists of equal length added by index.
+    """Return the columns, plus those of the objects at each position of lists of objects.
 
-    An example is ``annotations.0.result.0.value``, as annotation tools write it.
+    The lists must have about equal lengths. An example is ``annotations.0.result.0.value``, as
+    annotation tools write it.
 
     Args:
         columns: columns of the rows.
@@ -150,7 +151,7 @@ def get_last_key(path: str) -> str:
 
 
 def split_field_name(name: str) -> set[str]:
-    """Return the words of a field's name, for example two for ``turnIndex`` and ``turn_index``."""
+    """Return the words in a field's name in lower case, such as turn and index of ``turnIndex``."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
 
@@ -176,13 +177,13 @@ def parse_list(value: Any) -> Any:
 
 
 def list_items(value: Any) -> list[Any]:
-    """Return the items of a list, of an object of lists or of a cell with a list, otherwise []."""
+    """Return the items of a list, an object of lists or a cell with a list, or [] otherwise."""
     value = parse_list(value)
     return [] if isinstance(value, str) else cells.list_items(value) or []
 
 
 def convert_list_to_object(item: Any) -> Any:
-    """Return a list, such as ``[speaker, text]``, as an object by index. Others are unchanged."""
+    """Return a list, such as ``[speaker, text]``, as an object by index, or other values as is."""
     if not isinstance(item, list | tuple):
         return item
     return {str(place): value for place, value in enumerate(item)}
@@ -227,7 +228,7 @@ def is_text(values: Sequence[Any]) -> bool:
 
 
 def is_mostly_true(flags: Iterable[bool]) -> bool:
-    """Return whether most flags, and at least one, are true. Others may be errors in the file."""
+    """Return whether most flags, and at least one, are true. The rest may be errors in the file."""
     listed = list(flags)
     return bool(listed) and sum(listed) >= MIN_FRACTION * len(listed)
 

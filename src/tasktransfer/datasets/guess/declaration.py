@@ -39,7 +39,7 @@ from tasktransfer.datasets.guess.columns import (
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
-from tasktransfer.datasets.guess.names import find_grouping
+from tasktransfer.datasets.guess.names import find_grouping_field
 from tasktransfer.datasets.guess.order import find_restarting_counter
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
@@ -112,21 +112,21 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     turn_columns: Columns = {}
     if fit.model.turns is not None:
         turn_lists = columns.pop(_get_first_key(fit.model.turns), [])
-        notes += _note_mixed_turns(fit.model.turns, turn_lists)
+        notes += _describe_mixed_turns(fit.model.turns, turn_lists)
         turn_columns = join_columns(groups)
     elif fit.model.id is None and (counter := find_restarting_counter(columns)):
         notes.append(
             f"{counter} counts up and restarts, so rows may be turns of dialogues. Add a field "
             "that names the dialogue of each row, and set dialogue.id to it."
         )
-    elif fit.model.id is None and (grouping := find_grouping(columns, len(plain))):
+    elif fit.model.id is None and (grouping := find_grouping_field(columns, len(plain))):
         key, distinct = grouping
         notes.append(
             f"Rows with the same {key} are consecutive ({distinct:,} values in {len(plain):,} "
             f"rows), so they may be the turns of a dialogue. If they are, set dialogue.id to {key}."
         )
     if fit.model.turns is None and fit.model.id is None:
-        notes += _note_turn_marks(fit)
+        notes += _describe_turn_marks(fit)
     notes += [
         f"{key} names the split of each row, but is not used. Write the rows of each split to "
         "their own file, and name the files."
@@ -159,7 +159,7 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
     return Guess(fit.section, tasks, counts, numbers, unused, texts, located_notes, example)
 
 
-def _note_turn_marks(fit: DialogueFit) -> Iterator[str]:
+def _describe_turn_marks(fit: DialogueFit) -> Iterator[str]:
     """Yield a note if most texts contain a mark that usually separates turns."""
     texts = [dialogue.context for dialogue in fit.dialogues]
     for mark in TURN_MARKS:
@@ -173,7 +173,7 @@ def _note_turn_marks(fit: DialogueFit) -> Iterator[str]:
             )
 
 
-def _note_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:
+def _describe_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:
     """Yield a note if the turns are a text in some rows and a list in others."""
     texts = [value for value in values if isinstance(value, str) and not is_null(value)]
     if texts and len(texts) < len(values) and any(isinstance(v, list | tuple) for v in values):
@@ -184,7 +184,7 @@ def _note_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
-    """Return the first rows with at most ``MOST_VALUES`` values, but at least one row."""
+    """Return the first rows with at most ``MAX_VALUES`` values, but at least one row."""
     left = MAX_VALUES
     for number, row in enumerate(rows):
         left -= sum(len(v) if isinstance(v, list | tuple) else 1 for v in row.values.values())
@@ -194,7 +194,7 @@ def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
 
 
 def _limit_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
-    """Return the first dialogues with at most ``MOST_TURNS`` turns, but at least one dialogue."""
+    """Return the first dialogues with at most ``MAX_TURNS`` turns, but at least one dialogue."""
     left = MAX_TURNS
     for number, dialogue in enumerate(dialogues):
         left -= len(dialogue.turns)

@@ -124,11 +124,13 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
 
 def _list_inner_rows(rows: Rows, path: str) -> Rows:
     """Return the items of a list in each row, for ``dialogue.rows``."""
-    items = [item for row in rows for item in list_items(dict(_list_fields(row)).get(path))]
+    items = [
+        item for row in rows for item in list_items(dict(_iterate_first_values(row)).get(path))
+    ]
     return [item for item in items if isinstance(item, Mapping)]
 
 
-def _list_fields(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _iterate_first_values(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((path, values[0]) for path, values in collect_columns([row]).items())
 
 
@@ -247,16 +249,18 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
         if key not in named and (get_last_key(key) in TEXT_NAMES or texts[key] == f"{key}[]")
     ]
     others = [
-        key for key in texts if key not in named and _average_words(columns[key]) >= MIN_TEXT_WORDS
+        key
+        for key in texts
+        if key not in named and _compute_mean_text_words(columns[key]) >= MIN_TEXT_WORDS
     ]
-    others.sort(key=lambda key: -_average_words(columns[key]))
+    others.sort(key=lambda key: -_compute_mean_text_words(columns[key]))
     for key in (*named, *others):
         speaker = find_speaker_field(columns, (texts[key],))
         yield {"text": texts[key]} | ({"speaker": speaker} if speaker else {})
 
 
 def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
-    """Return the path of a field's text or of the parts of its text, None if it is not text."""
+    """Return the path of a field's text or of the parts of its text, or None for other fields."""
     given = [value for value in values if value is not None]
     lists = [value for value in given if isinstance(value, list | tuple)]
     if not lists:
@@ -292,12 +296,14 @@ def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) ->
         if path == second and is_mostly_true(_is_text_list(value) for value in filled):
             path, values = f"{second}.0", [v[0] for v in filled if _is_text_list(v)]
         has_text = (
-            is_text(values) and _average_words(values) >= MIN_TEXT_WORDS and not are_labels(values)
+            is_text(values)
+            and _compute_mean_text_words(values) >= MIN_TEXT_WORDS
+            and not are_labels(values)
         )
         if (
             has_text
             and 2 * len(filled) >= len(columns[first])
-            and _average_words(columns[first]) > 1
+            and _compute_mean_text_words(columns[first]) > 1
         ):
             return texts[first], path
     return ()
@@ -337,5 +343,5 @@ def _has_speaker_names(values: Sequence[Any], key: str) -> bool:
     )
 
 
-def _average_words(values: Sequence[Any]) -> float:
+def _compute_mean_text_words(values: Sequence[Any]) -> float:
     return compute_mean_words([value for value in values if isinstance(value, str)])

@@ -71,16 +71,16 @@ def find_dialogue_id(columns: Columns, rows: int, *, repeats: bool) -> str | Non
     known = [n for n in known if not repeats or _has_repeats(columns[n])]
     if known:
         return known[0]
-    return _find_named_grouping(columns, rows) if repeats else None
+    return _find_named_grouping_field(columns, rows) if repeats else None
 
 
-def _find_named_grouping(columns: Columns, rows: int) -> str | None:
+def _find_named_grouping_field(columns: Columns, rows: int) -> str | None:
     """Return a field with equal values in consecutive rows that names dialogues, or None.
 
-    It does if its name says so, such as ``conv``, or if the turns are numbered from the start
-    wherever its value changes.
+    The field names dialogues if its own name is a word such as ``conv``, or if the numbers of turns
+    restart wherever the field's value changes.
     """
-    grouping = find_grouping(columns, rows)
+    grouping = find_grouping_field(columns, rows)
     if grouping is None:
         return None
     name, _ = grouping
@@ -95,7 +95,7 @@ def _find_named_grouping(columns: Columns, rows: int) -> str | None:
     return name if all(a == b for a, b in zip(restarts, changes, strict=True)) else None
 
 
-def find_grouping(columns: Columns, rows: int) -> tuple[str, int] | None:
+def find_grouping_field(columns: Columns, rows: int) -> tuple[str, int] | None:
     """Return a field with equal values in consecutive rows, and its number of values, or None.
 
     The field does not have the name of an id, but it may name the dialogues of rows that are turns.

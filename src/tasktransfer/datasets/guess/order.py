@@ -40,7 +40,7 @@ def is_turn_number(groups: Sequence[Sequence[Any]]) -> bool:
 
 
 def find_unsorted_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return a field that numbers or times the turns, if it does not sort them; otherwise None.
+    """Return a field with the number or time of turns that are not in its order, or None.
 
     Args:
         columns: field → its values in each dialogue, for fields that all turns have.

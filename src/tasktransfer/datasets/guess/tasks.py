@@ -146,7 +146,7 @@ def _propose_label_tasks(
     if is_other or (is_id_name(get_last_key(key)) and not words & LABEL_WORDS):
         return
     if are_labels(values, MAX_NAMED_LABELS if words & LABEL_WORDS else MAX_LABELS):
-        note = _note_joined_labels(key, values)
+        note = _describe_joined_labels(key, values)
         yield TaskGuess(key, ({"kind": kind, "label": path},), values, note)
     elif are_lists_of_labels(values):
         lists = [value for value in values if value]
@@ -159,10 +159,10 @@ def _propose_label_tasks(
             yield TaskGuess(key, (several,), values)
 
 
-def _note_joined_labels(key: str, values: Sequence[Any]) -> str:
-    """Return a note if values look like several labels in one text, or "" if they do not.
+def _describe_joined_labels(key: str, values: Sequence[Any]) -> str:
+    """Return a note if values look like several labels in one text, or "" otherwise.
 
-    They do if a part of a value, between separators, occurs in another value, too.
+    Values look like several labels if a part of a value between separators also occurs elsewhere.
     """
     texts = {value.strip() for value in values if isinstance(value, str)}
     for separator in SEPARATORS:

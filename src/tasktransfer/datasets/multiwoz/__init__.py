@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
 from tasktransfer.datasets.multiwoz.cards import CARDS, NAME, REPLY
 from tasktransfer.datasets.multiwoz.dialogues import (
@@ -16,11 +17,10 @@ from tasktransfer.datasets.multiwoz.dialogues import (
     read_dialogues,
 )
 from tasktransfer.datasets.multiwoz.labels import build_turn_labels
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.reply_pairs import (
+    assign_random_splits,
     build_reply_instance,
     measure_turn_lengths,
-    split_at_random,
 )
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -77,7 +77,9 @@ class _ReleaseReader:
             (dialogue for dialogues in by_file.values() for dialogue in dialogues),
             key=lambda d: d.name,
         )
-        splits = split_at_random([dialogue.name for dialogue in pooled], str(self.folder / FOLDER))
+        splits = assign_random_splits(
+            [dialogue.name for dialogue in pooled], str(self.folder / FOLDER)
+        )
         return {split: [d for d in pooled if splits[d.name] == split] for split in SPLITS}
 
     def iterate_instances(self, task: str, split: str) -> Iterator[Instance]:

@@ -151,13 +151,13 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
 
 
 def _list_domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the domains of a user's acts, without general ones."""
+    """Return the domains of a user's acts, without general acts."""
     named = (act.partition("-")[0].lower() for act in acts)
     return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
 
 
 def _parse_state(where: str, metadata: Any) -> dict[str, str]:
-    """Map domain-slot to value for all filled slots, or ``domain-book slot`` for bookings."""
+    """Return the filled slots, ``domain-slot`` (for bookings ``domain-book slot``) → value."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:

@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.download import Archive, Conversion
 from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER, parse_dialogue
 from tasktransfer.errors import DataError
@@ -174,7 +175,7 @@ def _find_acts(acts: Any, exchange: int) -> Mapping[str, Any]:
 def _list_unreadable_notes(
     archive: Path, refused: Mapping[str, list[str]], sizes: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield a note per split with unreadable dialogues. Raises DataError if they are many."""
+    """Yield a note per split with unreadable dialogues. Raises DataError if there are many."""
     for split, problems in refused.items():
         total = sizes[split] + len(problems)
         note = f"{len(problems):,} of {total:,} dialogues of {split} cannot be read ({problems[0]})"
@@ -187,7 +188,9 @@ def _list_missing_notes(splits: Mapping[str, str]) -> Iterator[str]:
     """Yield a note if the lists contain names without a dialogue."""
     if splits:
         name = min(splits)
-        yield f"{len(splits):,} names in the lists, such as {name}, have no dialogue."
+        count = format_quantity(len(splits), "name")
+        verb = "has" if len(splits) == 1 else "have"
+        yield f"{count} in the lists, such as {name}, {verb} no dialogue."
 
 
 CONVERSION = Conversion(ARCHIVE, FOLDER, 1, write_splits)

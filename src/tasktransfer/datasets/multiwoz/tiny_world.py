@@ -45,7 +45,7 @@ _OFFERS = {
 
 
 def generate_release(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
-    """Write the folder ``multiwoz20`` under ``folder``.
+    """Write generated dialogues into the folder ``multiwoz20`` under ``folder``.
 
     One half of the dialogues is the validation set, and the other half is the test set. The folder
     appears only when it is complete.

@@ -16,15 +16,15 @@ from functools import cached_property
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import (
+    assign_random_splits,
     build_probe_task,
     build_reply_instance,
     build_reply_task,
     measure_turn_lengths,
-    split_at_random,
 )
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_lines
@@ -149,7 +149,7 @@ class _ReleaseReader:
         if "train" in by_file:
             half = len(validation) // 2
             return {**by_file, "dev": validation[:half], "test": validation[half:]}
-        splits = split_at_random(
+        splits = assign_random_splits(
             [dialogue.name for dialogue in validation], str(self.folder / FOLDER)
         )
         return {split: [d for d in validation if splits[d.name] == split] for split in SPLITS}

@@ -1,4 +1,4 @@
-"""Stop words: those of scikit-learn for English, and pieces of contractions."""
+"""Stop words of scikit-learn for English, and pieces of contractions."""
 
 _WORDS = """
 a about above across after afterwards again against all almost alone along already also although

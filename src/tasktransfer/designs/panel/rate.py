@@ -43,7 +43,7 @@ def rate_pairs(
         DataError: a line is not a pair (the message has file and line), or there is no line.
         ModelError, RecordError: an expert is missing, or has changed since its training.
     """
-    from tasktransfer.evaluation.judge import predict_outcome_numbers  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.instance_predictions import predict_outcome_numbers  # noqa: PLC0415  # imports torch
     from tasktransfer.jobs.node_jobs import build_places  # noqa: PLC0415
 
     experts, others = _find_raters(study, seed)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets import DATASETS, resolve_task
-from tasktransfer.datasets.one_split import LEAK_REASON, MIN_WORDS
+from tasktransfer.datasets.disjoint_splits import LEAK_REASON, MIN_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.errors import DataError, print_note

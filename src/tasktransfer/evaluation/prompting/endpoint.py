@@ -23,6 +23,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.errors import ConfigError, EndpointError
+from tasktransfer.evaluation.prompting.answer_cache import AnswerCache
 from tasktransfer.evaluation.prompting.answers import (
     USAGE,
     Answer,
@@ -38,7 +39,7 @@ from tasktransfer.evaluation.prompting.client import (
 from tasktransfer.evaluation.prompting.keys import read_key
 from tasktransfer.evaluation.prompting.model import Chat, Likelihood, Unread, truncate_at_stop
 from tasktransfer.evaluation.prompting.permissions import find_refusals
-from tasktransfer.evaluation.prompting.probes import (
+from tasktransfer.evaluation.prompting.probe_store import (
     COMPLETIONS,
     SCORES,
     GenerationMethod,
@@ -51,7 +52,6 @@ from tasktransfer.evaluation.prompting.probing import (
     build_generation_body,
     get_response_parser,
 )
-from tasktransfer.evaluation.prompting.remembered import AnswerCache
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
 CHARACTERS_PER_TOKEN = 3
@@ -175,13 +175,15 @@ class EndpointModel:
             else REASONING_TOKENS * method.thinks
         )
         texts = self._run_concurrently(
-            lambda each: self._generate(method, each, most + allowed), prompts
+            lambda prompt: self._request_generation(method, prompt, most + allowed), prompts
         )
         return [
             text if isinstance(text, Unread) else truncate_at_stop(text, stops) for text in texts
         ]
 
-    def _generate(self, method: GenerationMethod, prompt: Prompt, most: int) -> str | Unread:
+    def _request_generation(
+        self, method: GenerationMethod, prompt: Prompt, most: int
+    ) -> str | Unread:
         body = build_generation_body(self.served, method, prompt, most)
         answer = self._request_cached_answer(method.path, body, get_response_parser(method))
         # Answers cached by an earlier version still contain their thoughts.
@@ -267,7 +269,7 @@ class EndpointModel:
 
 
 def _join_likelihoods(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
-    """Return the likelihoods of a prompt's choices, or the first that has no readable answer."""
+    """Return the likelihoods of a prompt's choices, or the first unreadable answer among them."""
     unread = next((each for each in scored if isinstance(each, Unread)), None)
     return unread or [each for each in scored if isinstance(each, Likelihood)]
 

@@ -59,11 +59,15 @@ class PromptedModel(Protocol):
         ...
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Return the number of tokens in a prompt, an estimate without the model's tokenizer."""
+        """Return the number of tokens in a prompt, estimated if there is no tokenizer."""
         ...
 
     def truncate_text(self, text: str, most: int, keeps: str) -> str:
-        """Return a text of at most ``most`` tokens: its ``end``, ``beginning`` or ``both`` ends."""
+        """Return a part of a text that has at most ``most`` tokens.
+
+        Args:
+            keeps: part of the text that is kept: ``end``, ``beginning`` or ``both`` ends.
+        """
         ...
 
     def compute_likelihoods(

@@ -24,7 +24,7 @@ from tasktransfer.evaluation.prompting.client import (
     RefusedError,
     UnreadableError,
 )
-from tasktransfer.evaluation.prompting.probes import CHAT, COMPLETIONS, Facts, GenerationMethod
+from tasktransfer.evaluation.prompting.probe_store import CHAT, COMPLETIONS, Facts, GenerationMethod
 from tasktransfer.tasks.asking import Prompt
 
 KNOWN_COMPLETION = ("The capital of France is", " Paris")
@@ -144,7 +144,10 @@ class EndpointProbe:
 
 
 def _drop_refused_parameter(method: GenerationMethod, words: str) -> GenerationMethod | None:
-    """Return a method without the parameter that an endpoint refuses, None if it names none."""
+    """Return a method without the parameter that an endpoint's message names as refused.
+
+    Return None if the message does not name such a parameter.
+    """
     if method.tokens_key == "max_tokens" and re.search("max_(completion_)?tokens", words):
         return replace(method, tokens_key="max_completion_tokens")
     if method.temperature and "temperature" in words:

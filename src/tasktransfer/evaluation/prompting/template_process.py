@@ -24,7 +24,7 @@ REPETITIONS = 4
 
 
 def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]) -> list[Any]:
-    """Return a mapping for each chat, with ``text``, or ``error`` if it cannot be rendered."""
+    """Return a dictionary per chat, with ``text``, or with ``error`` if rendering fails."""
     tokenizer: Any = PreTrainedTokenizerBase()  # type: ignore[no-untyped-call]
 
     def render(chat: Any) -> dict[str, str]:

@@ -19,15 +19,15 @@ MOST_PACKED = 16 * 2**20
 
 
 def read_commit(folder: Path) -> str:
-    """Return the hash of the commit checked out in a folder; empty outside a checkout."""
+    """Return the hash of the commit checked out in a folder, or "" outside a checkout."""
     place = folder.resolve()
     for parent in (place, *place.parents):
         if (git := parent / ".git").is_dir():
-            return _read_head(git)
+            return _read_head_commit(git)
     return ""
 
 
-def _read_head(git: Path) -> str:
+def _read_head_commit(git: Path) -> str:
     head = _read_text(git / "HEAD", MOST_REF).strip()
     if _HASH.fullmatch(head):
         return head

@@ -41,7 +41,7 @@ from tasktransfer.results.schema import Record
 from tasktransfer.results.study import Study
 
 SCHEMA_VERSION = "0.3.0"
-_HIGHEST = 100.0 - 1e-6
+_CORRECT = 100.0 - 1e-6
 """Lowest score that counts as correct, allowing for rounding."""
 _MOST_LETTERS = 120
 """Largest length of a folder name."""
@@ -63,7 +63,7 @@ def export_runs(
     """Export every finished run of a study to files in the schema of Every Eval Ever.
 
     Args:
-        out: a folder; files of equal runs in it are replaced, others are kept.
+        out: a folder. Files of equal runs in it are replaced, and other files are kept.
         by: author of the runs.
         collection: name of the first folder in ``data/``.
         with_text: write answers that quote dialogues unchanged. Otherwise spans are written as
@@ -84,11 +84,11 @@ def export_runs(
         )
     folder, instances, without = out / "data" / make_slug(collection), 0, 0
     for run in show_progress(collected.runs, "writing runs"):
-        log = _Log(study, run, tuple(_collect_judged(collected, run)), by, make_slug(collection))
-        lines = log.instances(with_text=with_text)
+        log = _Log(study, run, tuple(_collect_run_nodes(collected, run)), by, make_slug(collection))
+        lines = log.build_instance_lines(with_text=with_text)
         without += lines is None
         instances += len(lines or ())
-        _write(out, log, lines)
+        _write_run_files(out, log, lines)
     return {
         "folder": str(folder),
         "runs": len(collected.runs),
@@ -121,7 +121,7 @@ def make_slug(name: str) -> str:
     return f"{short}-results" if short.lower() == "data" else short  # the schema reserves "data"
 
 
-def _collect_judged(collected: Collected, run: Run) -> Iterator[RunNode]:
+def _collect_run_nodes(collected: Collected, run: Run) -> Iterator[RunNode]:
     for node in run.result_nodes:
         record = collected.record(node)
         tasks = [t for t in record["results"] if not isinstance(node, Stage) or t in node.tested]
@@ -129,11 +129,11 @@ def _collect_judged(collected: Collected, run: Run) -> Iterator[RunNode]:
         yield RunNode(node, record, tuple(tasks), split)
 
 
-def _write(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
+def _write_run_files(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
     """Write the instances, then the aggregate file, which contains their checksum."""
     file = out / log.path
     file.parent.mkdir(parents=True, exist_ok=True)
-    aggregate = log.aggregate()
+    aggregate = log.build_aggregate()
     if lines:
         samples = file.with_name(f"{file.stem}_samples.jsonl")
         with replace_file(samples) as part:
@@ -163,8 +163,8 @@ class _Log:
 
     @property
     def digest(self) -> str:
-        nodes = [each.node.digest for each in self.judged]
-        tasks = [list(each.tasks) for each in self.judged]
+        nodes = [judged.node.digest for judged in self.judged]
+        tasks = [list(judged.tasks) for judged in self.judged]
         return compute_digest([self.collection, self.by, self.run.method, nodes, tasks])
 
     @property
@@ -176,11 +176,11 @@ class _Log:
 
     @property
     def model_id(self) -> str:
-        """Developer and name of the model: of the checkpoint if prompted, else of the trainer."""
-        if self._is_asked and self._hub_name:
+        """Developer and name of a prompted checkpoint, or author and name of a trained model."""
+        if self._is_prompted and self._hub_name:
             developer, _, name = self._hub_name.rpartition("/")
             return f"{make_slug(developer or 'unnamed')}/{make_slug(name)}"
-        if self._is_asked:
+        if self._is_prompted:
             return f"{make_slug(self.by)}/{make_slug(self.run.model)}"
         words = [self.run.model, self.run.method, *self._about.values()]
         what = make_slug("-".join(words))
@@ -194,7 +194,7 @@ class _Log:
         return checkpoint if checkpoint and is_hub_name(checkpoint) else ""
 
     @property
-    def _is_asked(self) -> bool:
+    def _is_prompted(self) -> bool:
         return isinstance(self.run.outcome, Outcome) and not self.run.outcome.starts
 
     @property
@@ -214,11 +214,11 @@ class _Log:
         """Time at which the last of its records was finished, in seconds since 1970."""
         ends = [
             datetime.fromisoformat(made["started"]).timestamp() + made["seconds"].get("total", 0.0)
-            for made in (each.record["provenance"] for each in self.judged)
+            for made in (judged.record["provenance"] for judged in self.judged)
         ]
         return int(max(ends))
 
-    def aggregate(self) -> dict[str, Any]:
+    def build_aggregate(self) -> dict[str, Any]:
         """Return the aggregate file's content, without its reference to the instances."""
         made = self.judged[0].record["provenance"]
         return {
@@ -230,12 +230,12 @@ class _Log:
                 "source_name": f"tasktransfer, study {self.study.config.study}",
                 "source_type": "evaluation_run",
                 "source_organization_name": made.get("made_by") or self.by,
-                "evaluator_relationship": "third_party" if self._is_asked else "first_party",
+                "evaluator_relationship": "third_party" if self._is_prompted else "first_party",
             },
             "eval_library": {"name": "tasktransfer", "version": made["tasktransfer"]},
             "model_info": self._build_model_info(),
             "evaluation_results": [
-                result for each in self.judged for result in self._collect_results(each)
+                result for judged in self.judged for result in self._collect_results(judged)
             ],
         }
 
@@ -244,7 +244,7 @@ class _Log:
         details = {
             "deployment_type": "self_deployed",
             "model_availability": "open_weights"
-            if self._is_asked and self._hub_name
+            if self._is_prompted and self._hub_name
             else "unknown",
             "base_model": self._hub_name or self.run.model,
             "base_weights": weights.weights if weights else "none",
@@ -252,7 +252,7 @@ class _Log:
             "seed": str(self.run.seed),
             **self._about,
         }
-        name = self.run.model if self._is_asked else f"{self.run.model}, {self.run.method}"
+        name = self.run.model if self._is_prompted else f"{self.run.model}, {self.run.method}"
         return {"name": name, "id": self.model_id, "additional_details": details}
 
     def _collect_results(self, judged: RunNode) -> Iterator[dict[str, Any]]:
@@ -275,8 +275,11 @@ class _Log:
                         "generation_config": {"additional_details": _format_settings(judged.node)},
                     }
 
-    def instances(self, *, with_text: bool) -> list[dict[str, Any]] | None:
-        """Return one line per instance with a score, or None if answers are free text."""
+    def build_instance_lines(self, *, with_text: bool) -> list[dict[str, Any]] | None:
+        """Return one line per instance with a score.
+
+        Return None if answers are free text and ``with_text`` is false.
+        """
         lines: list[dict[str, Any]] = []
         for judged in self.judged:
             named = judged.record["rows"]
@@ -289,10 +292,10 @@ class _Log:
                     rows = remove_quotations(file, judged.record, rows)
                 except RecordError:
                     return None
-            lines += (self._instance(judged, row) for row in rows.to_pylist())
+            lines += (self._build_instance_line(judged, row) for row in rows.to_pylist())
         return lines
 
-    def _instance(self, judged: RunNode, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _build_instance_line(self, judged: RunNode, row: Mapping[str, Any]) -> dict[str, Any]:
         node, task = judged.record["node"], row["task"]
         where = f"{node['dataset']} {judged.record['data_revision']}, {judged.split} split"
         raw = f"not passed on: instance {row['index']} ({row['instance_id']}) of {task}, {where}"
@@ -321,7 +324,7 @@ class _Log:
                     "is_terminal": True,
                 }
             ],
-            "evaluation": {"score": row["score"], "is_correct": row["score"] >= _HIGHEST},
+            "evaluation": {"score": row["score"], "is_correct": row["score"] >= _CORRECT},
             "metadata": {
                 "dialogue": row["cluster"] or "unknown",
                 "instance_id": row["instance_id"],
@@ -381,7 +384,7 @@ def _format_bound(value: float) -> float | str:
 
 
 def _format_settings(node: Node) -> dict[str, str]:
-    """Return the names of a node's settings with their texts."""
+    """Return a node's digest, and its settings as JSON texts, by name."""
     identity = node.identity
     settings = identity.get("training") or identity.get("settings") or {}
     return {"digest": node.digest, **{key: json.dumps(value) for key, value in settings.items()}}

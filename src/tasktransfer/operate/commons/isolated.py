@@ -1,7 +1,7 @@
 """Unpacking of untrusted packs in a separate process.
 
 If a pack crashes the libraries that read it, hangs, or takes gigabytes, only that process ends, and
-the pack is refused. The parent sends one line of JSON per pack and receives one line. Unpacked
+the pack is rejected. The parent sends one line of JSON per pack and receives one line. Unpacked
 nodes are written into a folder.
 """
 
@@ -71,8 +71,8 @@ class PackReader:
             self._stop()
 
     def read_facts(self, file: Path) -> PackFacts:
-        """Return a pack's footer, or the problem that it has."""
-        return PackFacts(**self._request(file, None))
+        """Return facts from a pack's footer, or the problem that prevents reading it."""
+        return PackFacts(**self._send_request(file, None))
 
     def unpack(self, file: Path, folder: Path) -> None:
         """Write the nodes of a pack into an empty folder.
@@ -81,13 +81,13 @@ class PackReader:
             RecordError: the pack is damaged or too large, or ended the process.
             StorageError: the disk is full.
         """
-        answer = self._request(file, folder)
+        answer = self._send_request(file, folder)
         if "full" in answer:
             raise StorageError(str(answer["full"]))
         if "problem" in answer:
             raise RecordError(str(answer["problem"]))
 
-    def _request(self, file: Path, folder: Path | None) -> dict[str, Any]:
+    def _send_request(self, file: Path, folder: Path | None) -> dict[str, Any]:
         process = self._process = self._process or _start_process()
         assert process.stdin is not None and process.stdout is not None
         request = {
@@ -119,8 +119,7 @@ class PackReader:
             return "The pack takes too long to read. Pack less into one file."
         return (
             "The pack is damaged or malicious, because the process that read it crashed (exit "
-            "code "
-            f"{code}). Get the file again from its author."
+            f"code {code}). Get the file again from its author."
         )
 
 
@@ -128,7 +127,7 @@ class PackReader:
 def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
     """Unpack a pack into a temporary results folder.
 
-    The revisions of its inputs are cached for the config's study, unless they are known.
+    Revisions of its inputs that are unknown here are cached for the config's study.
 
     Raises:
         RecordError: the pack, or a record or rows in it, are damaged or in the wrong folder.
@@ -171,6 +170,7 @@ def serve_requests() -> None:
 
 
 def _process_pack(file: str, folder: str | None, *, follow_links: bool) -> dict[str, Any]:
+    """Read the facts of a pack, or write its nodes into a folder, and return the answer."""
     from tasktransfer.operate.commons.read_packs import read_pack, write_nodes  # noqa: PLC0415
 
     with suppress(OSError):

@@ -31,7 +31,7 @@ from tasktransfer.operate.pack import (
     PackedRow,
     compute_content_digest,
 )
-from tasktransfer.results.places import compute_record_path
+from tasktransfer.results.places import compute_node_path
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.rows import COLUMNS, write_rows_table
 from tasktransfer.results.schema import PROJECTION
@@ -67,7 +67,7 @@ class Pack:
         """All rows at once, for small packs."""
         return self.parquet.read(use_threads=False)
 
-    def rows(self) -> Iterator[PackedRow]:
+    def iterate_rows(self) -> Iterator[PackedRow]:
         """Yield the rows one by one.
 
         Raises:
@@ -201,7 +201,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
     """
     seen = set[str]()
     with skip_sync():
-        for row in pack.rows():
+        for row in pack.iterate_rows():
             place = results / _check_inner_path(pack.file, row["path"])
             if row["path"] in seen:
                 raise RecordError(f"{pack.file}: The file {row['path']} is packed twice. {AGAIN}.")
@@ -219,7 +219,10 @@ def write_nodes(pack: Pack, results: Path) -> None:
 
 
 def _check_content(pack: Pack, row: PackedRow) -> None:
-    """Raise RecordError if a row has changed since it was packed; older packs have no checksums."""
+    """Raise RecordError if a row has changed since it was packed.
+
+    Older packs have no checksums and are not checked.
+    """
     expected = pack.facts["sha256"]
     if expected is not None and expected.get(row["path"]) != compute_content_digest(row):
         raise RecordError(
@@ -265,9 +268,8 @@ def _check_table(where: str, content: bytes) -> None:
 
 def _write_node(file: Path, folder: Path, row: PackedRow) -> None:
     record = parse_record(file / row["path"], row["record"].encode())
-    compute_record_path(
-        record
-    )  # checks that all parts exist; ``merge`` compares them with its folder
+    # The path needs all parts of the identity. ``merge`` compares it with the folder.
+    compute_node_path(record)
     folder.mkdir(parents=True)
     for beside in row["files"]:
         if beside["name"] not in SMALL:
@@ -290,7 +292,7 @@ def _write_node(file: Path, folder: Path, row: PackedRow) -> None:
 
 
 def _check_arrays(where: str, content: bytes) -> None:
-    """Raise RecordError for a file of arrays that numpy cannot read without pickle."""
+    """Raise RecordError if numpy cannot read a file of arrays without pickle."""
     import numpy as np  # noqa: PLC0415
 
     try:

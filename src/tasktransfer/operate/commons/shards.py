@@ -34,7 +34,7 @@ from tasktransfer.results.revisions import UNKNOWN, cache_revisions
 from tasktransfer.results.study import Study
 
 NOBODY = "unnamed"
-"""Placeholder for the author of records whose pack names none."""
+"""Placeholder for the author of records whose pack does not name an author."""
 LOST: tuple[MergeOutcome, ...] = ("conflict", "rejected")
 """Outcomes that need attention."""
 MOST_SHARDS = 10_000
@@ -98,9 +98,9 @@ def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
-    """Cache the revisions of inputs that are not on this machine, unless they are known.
+    """Cache the revisions of inputs that are not on this machine, unless they are cached already.
 
-    For each input, the revision named by most shards is used, so that a single wrong shard does not
+    For each input, the revision in most shards is used, so that a single wrong shard does not
     decide.
     """
     agreed: dict[str, dict[str, str]] = {}
@@ -218,7 +218,7 @@ def _import_shard(
         "made": {},
         "counts": dict.fromkeys(OUTCOMES, 0),
         "elsewhere": 0,
-        "inputs": _list_other_inputs(study, shard.says.facts),
+        "inputs": _list_differing_inputs(study, shard.says.facts),
         "problem": shard.says.problem,
         "reasons": [],
     }
@@ -232,21 +232,21 @@ def _import_shard(
         raise
     except TaskTransferError as error:
         return {**outcome, "problem": str(error)}
-    lost = [each for each in merged["stages"] if each["outcome"] in LOST]
+    lost = [node for node in merged["stages"] if node["outcome"] in LOST]
     return {
         **outcome,
         "counts": merged["counts"],
         "elsewhere": merged["elsewhere"],
         "made": {
-            each["stage"][-SHORT:]: each["made_by"] or by
-            for each in merged["stages"]
-            if each["outcome"] not in LOST
+            node["stage"][-SHORT:]: node["made_by"] or by
+            for node in merged["stages"]
+            if node["outcome"] not in LOST
         },
         "reasons": [f"{e['stage']}: {e['outcome']}: {'; '.join(e['reasons'])}" for e in lost],
     }
 
 
-def _list_other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
+def _list_differing_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
     """Return the datasets and models whose revisions differ, so that their nodes do not match."""
     models = {name: model.weights for name, model in study.revisions.models.items()}
     pairs = ((study.revisions.data, facts.get("data", {})), (models, facts.get("models", {})))
@@ -259,7 +259,7 @@ def _list_other_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _summarise_labs(study: Study, seen: Sequence[ShardResult]) -> dict[str, Contribution]:
-    """Return a mapping from lab to its nodes of this study by kind, and their models and seeds.
+    """Return a mapping from lab to its nodes in this study by kind, and their models and seeds.
 
     If several labs computed the same node, the first one counts.
     """
@@ -288,8 +288,7 @@ def find_error(seen: ImportResult) -> RecordError | None:
     named = f"{', '.join(damaged)}: Nothing was copied from these files. " if damaged else ""
     return RecordError(
         f"{named}The import has {format_quantity(lost, 'rejected or conflicting record')}. "
-        "Everything "
-        "else was copied, and your records are unchanged."
+        "Everything else was copied, and your records are unchanged."
     )
 
 

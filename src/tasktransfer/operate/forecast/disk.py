@@ -67,9 +67,10 @@ def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
 
 
 def measure_bytes(path: Path | str) -> int:
-    """Return the bytes of a file, or of everything in a folder; 0 if it does not exist.
+    """Return the size of a file, or of everything in a folder, in bytes.
 
-    Links are not followed. Files removed meanwhile do not count.
+    The size is 0 if the path does not exist. Links are not followed. Files removed meanwhile do not
+    count.
     """
     try:
         entries = list(os.scandir(path))

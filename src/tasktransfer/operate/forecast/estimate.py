@@ -3,7 +3,7 @@
 ``tasktransfer plan`` sums it up, and the Snakefile uses it to request runtime and memory for
 thousands of jobs. Trainings that differ only in their seed are therefore estimated once. Time of a
 training = start + training tokens x speed + updates x cost of an update + evaluated tokens x speed.
-Speeds come from ``speed``, tokens from ``sizes``. Other nodes are estimated in ``besides``.
+Speeds come from ``speed``, tokens from ``sizes``. Other nodes are estimated in ``other_nodes``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.operate.forecast.besides import OtherNodeEstimates
 from tasktransfer.operate.forecast.model_size import compute_model_size
+from tasktransfer.operate.forecast.other_nodes import OtherNodeEstimates
 from tasktransfer.operate.forecast.rates import (
     Device,
     Precision,
@@ -109,12 +109,14 @@ class Estimates:
         self._asked = device
         self._rates = rates
         self._costs: dict[tuple[Any, ...], Cost] = {}
-        self.model = cache(self._model)
-        self.speed = cache(self._speed)
+        self.model = cache(self._compute_model_size)
+        self.speed = cache(self._estimate_speed)
         self._most_memory = cache(self._find_measured_memory)
         self._besides = OtherNodeEstimates(
             self.sizes,
-            lambda model, precision: self.speed(model.name, self.precision(model.name, precision)),
+            lambda model, precision: self.speed(
+                model.name, self.resolve_precision(model.name, precision)
+            ),
             lambda name: self.model(name).hidden,
             study.config.training.precision,
             partial(get_fit_model, study),
@@ -143,19 +145,19 @@ class Estimates:
             return self._rates
         return read_cached_rates(self.device) or get_typical_rates(self.device)
 
-    def precision(self, name: str, wanted: str) -> Precision:
-        """Return the precision of a model; ``auto`` is resolved for the device."""
+    def resolve_precision(self, name: str, wanted: str) -> Precision:
+        """Return the precision of a model's trainings. ``auto`` is resolved for the device."""
         if wanted != "auto":
             return "bfloat16" if wanted == "bfloat16" else "float32"
         gain = self.rates.flops["bfloat16"] / self.rates.flops["float32"]
         wide = self.device == "cuda" or self.model(name).hidden >= LEAST_WIDTH
         return "bfloat16" if wide and gain >= LEAST_GAIN else "float32"
 
-    def _model(self, name: str) -> ModelSize:
+    def _compute_model_size(self, name: str) -> ModelSize:
         """Return the size of a model in the study."""
         return compute_model_size(self.study, name)
 
-    def _speed(self, name: str, precision: Precision) -> Speed:
+    def _estimate_speed(self, name: str, precision: Precision) -> Speed:
         """Return a model's computed speed, corrected by measured records.
 
         The records are the model's own, or else those of the model nearest in size in its family.
@@ -189,7 +191,7 @@ class Estimates:
         family = self.study.revisions.models[name].family
         for sample in self._select_samples(name):
             stage = sample.stage
-            precision = self.precision(name, stage.training.precision)
+            precision = self.resolve_precision(name, stage.training.precision)
             speed = compute_speed(self.model(name), family, self.rates, precision)
             tokens, evaluated = self._count_tokens(stage)
             train = speed.estimate_training_seconds(stage, tokens, self._count_updates(stage))
@@ -211,24 +213,24 @@ class Estimates:
             self._costs[key] = self._compute_cost(stage)
         return self._costs[key]
 
-    def seconds(self, node: Node) -> float:
+    def estimate_seconds(self, node: Node) -> float:
         """Return the estimated seconds of a node of any kind."""
         return (
             self.estimate_cost(node).seconds
             if isinstance(node, Stage)
-            else self._besides.seconds(node)
+            else self._besides.estimate_seconds(node)
         )
 
     def _compute_cost(self, stage: Stage) -> Cost:
         model, training = stage.model.name, stage.training
         train = [self.sizes.measure_split(stage, task, "train") for task in stage.train_tasks]
         evaluated = list(self._iterate_evaluations(stage))
-        speed = self.speed(model, self.precision(model, training.precision))
+        speed = self.speed(model, self.resolve_precision(model, training.precision))
         tokens, evaluated_tokens = self._count_tokens(stage)
         seconds = (
             speed.start
             + speed.estimate_training_seconds(stage, tokens, self._count_updates(stage))
-            + evaluated_tokens * speed.evaluation(stage.dataset, stage.measured_on)
+            + evaluated_tokens * speed.get_evaluation_speed(stage.dataset, stage.measured_on)
         )
         predicted = sum(
             self.sizes.measure_split(stage, task, "test").instances for task in stage.tested
@@ -265,7 +267,7 @@ class Estimates:
         )
 
     def _iterate_evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
-        """Yield (volume, number of times that it is predicted)."""
+        """Yield each evaluated volume, and the number of times that it is evaluated."""
         rounds = self._count_rounds(stage)
         for task in stage.measured_on:
             yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps_round(0))
@@ -273,7 +275,7 @@ class Estimates:
             yield self.sizes.measure_split(stage, task, "test"), 1
 
     def _count_tokens(self, stage: Stage) -> tuple[int, int]:
-        """Return the training tokens of a stage (all passes) and the evaluated ones (dev, test)."""
+        """Return the numbers of training tokens (all passes) and evaluated tokens (dev, test)."""
         train = sum(
             self.sizes.measure_split(stage, task, "train").tokens for task in stage.train_tasks
         )
@@ -289,7 +291,7 @@ class Estimates:
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
 
     def _get_basis(self, stage: Stage) -> Basis:
-        precision = self.precision(stage.model.name, stage.training.precision)
+        precision = self.resolve_precision(stage.model.name, stage.training.precision)
         return self.speed(stage.model.name, precision).basis
 
     def memory_mb(self, stage: Stage, attempt: int = 1) -> int:

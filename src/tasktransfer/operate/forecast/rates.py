@@ -74,7 +74,7 @@ class Rates:
     where: str
     basis: Basis
 
-    def sentence(self) -> str:
+    def describe(self) -> str:
         """Return a sentence on the rates and their basis."""
         rates = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
         how = {
@@ -94,8 +94,8 @@ def find_card_rates(name: str) -> Rates:
     cards = [card for card in DATASHEET if _is_named(card, name)]
     if not cards:
         raise ConfigError(
-            f"--card: {describe_unknown('card', name, tuple(DATASHEET))} Or use --on gpu without "
-            f"--card for the rates of an {USUAL_CARD}."
+            f"--card: {describe_unknown('card', name, tuple(DATASHEET))} Alternatively, use "
+            f"--on gpu without --card for the rates of an {USUAL_CARD}."
         )
     card = max(cards, key=len)
     float32, bfloat16 = DATASHEET[card]
@@ -104,7 +104,10 @@ def find_card_rates(name: str) -> Rates:
 
 
 def _is_named(card: str, name: str) -> bool:
-    """Return whether a name contains a GPU's words; "L40" and "RTX A1000" are other GPUs."""
+    """Return whether a name contains the words of a card.
+
+    "L40" does not contain the card "L4", and "RTX A1000" does not contain "A100".
+    """
     words = r"[\s_-]*".join(map(re.escape, card.split()))
     return re.search(rf"(?<![a-z0-9]){words}(?![a-z0-9])", name, re.IGNORECASE) is not None
 
@@ -162,7 +165,7 @@ def _describe_machine(device: Device) -> str:
 
 
 def _read_entries() -> dict[str, dict[str, Any]]:
-    """Read the cached rates; a damaged file counts as empty."""
+    """Read the cached rates. A damaged file counts as empty."""
     try:
         entries = json_text.loads(locate_cache_file().read_bytes())
         return {name: entry for name, entry in entries.items() if _is_entry(entry)}

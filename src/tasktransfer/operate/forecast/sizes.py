@@ -49,9 +49,9 @@ class Sizes:
     def measure_split(self, stage: Stage, task: str, split: str) -> Volume:
         """Return the volume of one pass over a split for a stage's model, within config limits."""
         limit = getattr(stage.training, f"limit_{split}")
-        return self.read(stage.data, stage.model.name, task, split, limit)
+        return self.measure_data(stage.data, stage.model.name, task, split, limit)
 
-    def read(
+    def measure_data(
         self, data: Data, model: str, task: str, split: str, limit: int | None = None
     ) -> Volume:
         """Return the volume of one pass over a split of some data for a model.
@@ -66,12 +66,12 @@ class Sizes:
         share = count / whole.instances
         return Volume(count, round(whole.units * share), round(whole.tokens * share))
 
-    def instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
+    def count_instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
         """Return the number of instances in a split of some data, at most ``limit``."""
         return _apply_limits(self._count_instances(data.name, task, split), data, split, limit)
 
-    def basis(self, dataset: str, model: str) -> str:
-        """Return the source of the sizes as text, naming tasks whose size is assumed."""
+    def describe_source(self, dataset: str, model: str) -> str:
+        """Return the source of the sizes as text, with the tasks whose size is assumed."""
         if self._encoded(dataset, model):
             return "the encoded data"
         if self._prepared(dataset):
@@ -160,7 +160,7 @@ def estimate_truncated_mean(mean: float, longest: int) -> float:
 
 
 def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
-    """Return how many of a split's instances remain within a limit and by the data's recipe."""
+    """Return the number of a split's instances that a limit and the data's recipe keep."""
     limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
     limited = min([count, *limits])
     if data.recipe == SAMPLED and split == "train":
@@ -169,9 +169,10 @@ def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
 
 
 def _find_recipe_limit(data: Data, split: str) -> int | None:
-    """Return the largest number of instances that a recipe keeps of a split; None if unlimited.
+    """Return the largest number of a split's instances that a recipe keeps, or None if unlimited.
 
-    Its settings limit the gold answers. Each comes with its candidates (for training, one other).
+    The recipe's settings limit the number of gold answers. Each gold answer comes with its
+    candidates (in training, with one other candidate).
     """
     settings: Mapping[str, Any] = data.settings
     limit = settings.get("limit_test" if split == "test" else "limit_train")

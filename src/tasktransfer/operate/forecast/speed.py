@@ -120,7 +120,7 @@ class Speed:
     basis: Basis
     evaluate_on: Mapping[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
 
-    def evaluation(self, dataset: str, select_on: tuple[str, ...]) -> float:
+    def get_evaluation_speed(self, dataset: str, select_on: tuple[str, ...]) -> float:
         """Return the seconds per evaluated token of these tasks."""
         return self.evaluate_on.get((dataset, select_on), self.evaluate)
 
@@ -178,8 +178,8 @@ class Work:
 def correct_speed(speed: Speed, done: Iterable[Work]) -> Speed | None:
     """Correct a computed speed by the ratio of measured to computed seconds.
 
-    The ratio is the median over the model's trainings; for evaluations, there is one ratio per
-    task. None if there are no measured trainings.
+    The ratio is the median over the model's trainings. For evaluations, there is one ratio per
+    task. Return None if there are no measured trainings.
     """
     rows = [work for work in done if work.sample.train > 0 and work.train > 0]
     if not rows:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tasktransfer.datasets.feta.tiny_world.draws import (
+from tasktransfer.datasets.feta.tiny_world.sampling import (
     create_generator,
     cycle_shuffled,
     shuffle_values,

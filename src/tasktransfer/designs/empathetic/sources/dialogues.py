@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources.cards import (
     ED,
     ED_CARDS,

@@ -9,8 +9,8 @@ from pathlib import Path
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dailydialog.utterances import OFFICIAL_SPLITS, RELEASE, read_dialogues
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,

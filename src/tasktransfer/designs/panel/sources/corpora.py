@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tasktransfer.datasets import personachat
 from tasktransfer.datasets.dailydialog import utterances as daily
+from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_lines
-from tasktransfer.datasets.one_split import SplitDialogue, check_disjoint_splits
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines

@@ -17,8 +17,8 @@ from tasktransfer.datasets.dataset import (
     TaskSize,
     describe_missing_splits,
 )
+from tasktransfer.datasets.disjoint_splits import check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.one_split import check_disjoint_splits
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import (
     DIALOGUES,

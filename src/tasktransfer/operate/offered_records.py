@@ -10,7 +10,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files.tensors import read_tensor_shapes
 from tasktransfer.results.artefacts import check_artefacts as checked_artefacts
 from tasktransfer.results.damage import Artefacts, find_damage
-from tasktransfer.results.places import NodeFolder, compute_record_path
+from tasktransfer.results.places import NodeFolder, compute_node_path
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     list_parts,
@@ -39,7 +39,7 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
     file = node_folder.folder / RECORD
     record = read_record(file)
     try:
-        path, _ = compute_record_path(record), list_parts(record)
+        path, _ = compute_node_path(record), list_parts(record)
     except (KeyError, TypeError, AttributeError) as error:
         raise RecordError(
             f"{file}: The value of node.identity does not describe a node ({error!r})"
@@ -61,12 +61,12 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
 
 
 def check_files(node_folder: NodeFolder, record: Record) -> None:
-    """Check that the files a record names exist, are undamaged, and belong to its node.
+    """Check that the files in a record's list exist, are undamaged, and belong to its node.
 
     Raises:
         RecordError: a file is missing, damaged, a link, or not the file that the record describes.
     """
-    # A stage's weights are optional: its record is valid without them (parameters_problem).
+    # A stage's weights are optional, and checked in ``find_parameters_problem``.
     content: Artefacts = "none" if node_folder.is_stage else "all"
     digest, rows = record["node"]["digest"], record["rows"]
     problem = find_damage(node_folder.folder, digest, content)
@@ -88,7 +88,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 
 
 def find_parameters_problem(folder: Path, digest: str) -> str | None:
-    """Return the problem with a stage's folder of parameters, or None if valid or missing."""
+    """Return the problem with a folder of a stage's parameters, or None if valid or missing."""
     if odd := _list_irregular_paths(folder):
         return f"{odd[0]}: This is not a regular file"
     if not folder.is_dir():
@@ -109,7 +109,7 @@ def find_parameters_problem(folder: Path, digest: str) -> str | None:
 def _list_irregular_paths(path: Path) -> list[Path]:
     """Return the links and special files at and below a path."""
     inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
-    return [each for each in (path, *inner) if os.path.lexists(each) and not _is_plain(each)]
+    return [p for p in (path, *inner) if os.path.lexists(p) and not _is_plain(p)]
 
 
 def _is_plain(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Data that a study needs but does not find, reported before anything runs.
+"""Data and models that a study needs but that are missing, reported before anything runs.
 
 This runs at every start of Snakemake, so it is fast. The content of prepared instances is read from
 their manifest. A release that is not prepared yet is read once, as far as the study needs it, and
@@ -51,7 +51,7 @@ def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, 
     return tuple(dict.fromkeys([*messages, *find_shortages(study, dataset)]))
 
 
-def refuse_missing_data(study: Study, dataset: str | None = None) -> None:
+def require_available_data(study: Study, dataset: str | None = None) -> None:
     """Raise DataError with everything that ``list_missing_inputs`` finds in data on this disk.
 
     A release that is not on this disk is not an error: tables and figures do not need it.
@@ -61,7 +61,7 @@ def refuse_missing_data(study: Study, dataset: str | None = None) -> None:
         raise DataError("\n".join(messages))
 
 
-def refuse_absent_inputs(study: Study) -> None:
+def require_available_inputs(study: Study) -> None:
     """Raise if data or models that unfinished nodes need are not on this disk.
 
     Raises:
@@ -130,7 +130,10 @@ def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
 
 
 def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
-    """Return the missing splits of each incomplete task; none if it is not annotated at all."""
+    """Return the missing splits of each incomplete task.
+
+    The list is empty for a task that is not annotated at all.
+    """
     absent: dict[str, list[str]] = {}
     for task, splits in needed.items():
         there = held.get(task)
@@ -145,7 +148,7 @@ def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
 
 
 def _collect_needed_tasks(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
-    """Return the tasks and splits of a dataset that nodes read, without tokenized ones."""
+    """Return the tasks and splits of a dataset that nodes read and that are not tokenized yet."""
     needed: dict[str, set[str]] = {}
     for node in nodes:
         for data, task, split in _list_node_reads(study, node):
@@ -212,7 +215,7 @@ def _is_tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
 
 
 def _read_prepared(study: Study, dataset: str) -> Held | None:
-    """Read the content of prepared instances from their manifest; None if it cannot be read."""
+    """Return the content of prepared instances from their manifest, or None if it is unreadable."""
     try:
         return {
             task: [split for split, count in splits.items() if count["samples"]]
@@ -268,6 +271,6 @@ def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[s
     what = reader.missing(task, absent, study.config.data.few_sample)
     remedy = study.config.describe_exclusion(dataset, task)
     return (
-        f"{where}: {what}. {study.config_file} needs it: {remedy}, or name a release that has it "
-        "(data.release)."
+        f"{where}: {what}. {study.config_file} needs it: {remedy}, or set data.release to a "
+        "release that has it."
     )

@@ -23,19 +23,19 @@ DATA_SECONDS = 5.0
 """Seconds of derived data, without the tokens that a model reads for them."""
 FIT_SECONDS = 0.15
 """Least seconds per fitted task."""
-FIT_A_NUMBER = 18.6e-9
+FIT_SECONDS_PER_NUMBER = 18.6e-9
 """Seconds per row, feature and label of a fit: ``python -m benchmarks.probe_fits``."""
 LABELS = 30
 """Assumed number of labels per fitted task."""
 TEXT_FEATURES = 1_000
 """Assumed number of word features per text, for fits without a model."""
-ASKED_TOKENS = 70
+PROMPT_TOKENS = 70
 """Tokens of a prompt in addition to the dialogue. The common prefix, with shots, is read once."""
 CHOICE_TOKENS = 60
 """Cost of scoring a choice in tokens read: its tokens are few, but the prompt's cache is copied."""
 OPTIONS = 4
 """Assumed number of choices for a task without labels."""
-WRITTEN_TOKENS = 25
+ANSWER_TOKENS = 25
 """Assumed number of tokens in a generated answer."""
 STEP_TOKENS = 40
 """Cost of generating a token in tokens read: each token passes through all weights alone."""
@@ -67,7 +67,7 @@ class OtherNodeEstimates:
         self._sizes, self._speed, self._hidden = sizes, speed, hidden
         self._precision, self._released = precision, released
 
-    def seconds(self, node: Node) -> float:
+    def estimate_seconds(self, node: Node) -> float:
         """Return the estimated seconds of a node other than a training.
 
         Raises:
@@ -99,23 +99,23 @@ class OtherNodeEstimates:
             models = models[:1]
         for model, precision in models:
             speed = self._speed(model, precision)
-            read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
+            read = self._sizes.measure_data(node.data, model.name, node.task, node.split, limit)
             yield read.tokens * speed.evaluate * int(node.settings.get("beams", 1))
             for pool in node.pools:
                 most = node.settings.get("pool_limit")
-                held = self._sizes.read(pool.data, model.name, pool.task, "train", most)
+                held = self._sizes.measure_data(pool.data, model.name, pool.task, "train", most)
                 yield held.tokens * speed.evaluate
 
     def _estimate_prompted(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
-        """Return the estimated seconds of a prompted model; 0 for endpoints of unknown speed."""
+        """Return the estimated seconds of a prompted model, or 0 for endpoints of unknown speed."""
         if is_answered_by_endpoint(node):
             return 0.0
-        read = self._sizes.read(node.data, model.name, node.task, node.split, limit)
+        read = self._sizes.measure_data(node.data, model.name, node.task, node.split, limit)
         card = get_task(node.data.name, node.task)
-        answering = WRITTEN_TOKENS * STEP_TOKENS
+        answering = ANSWER_TOKENS * STEP_TOKENS
         if has_choices(card):
             answering = (len(card.labels) or OPTIONS) * CHOICE_TOKENS
-        tokens = read.tokens + read.units * (ASKED_TOKENS + answering)
+        tokens = read.tokens + read.units * (PROMPT_TOKENS + answering)
         return tokens * self._speed(model, self._precision).read
 
     def _estimate_fit(self, node: Fit) -> Iterator[float]:
@@ -130,18 +130,18 @@ class OtherNodeEstimates:
             task = stage.train_tasks[0]  # same texts as the fit's tasks
             for split in ("train", "test"):
                 most = limit if split == "train" else None
-                read = self._sizes.read(stage.data, stage.model.name, task, split, most)
+                read = self._sizes.measure_data(stage.data, stage.model.name, task, split, most)
                 yield read.tokens * speed.read
         for task in node.tasks:
-            rows = self._sizes.instances(node.data, task, "train", limit)
-            yield FIT_SECONDS + rows * features * LABELS * FIT_A_NUMBER
+            rows = self._sizes.count_instances(node.data, task, "train", limit)
+            yield FIT_SECONDS + rows * features * LABELS * FIT_SECONDS_PER_NUMBER
 
     def _estimate_tuning(self, node: Fit, task: str) -> float:
         """Return the seconds to fine-tune an encoder on a task, and to embed its instances."""
         model, tuning = self._released(node), node.settings[TUNING]
         speed = self._speed(model, "float32")
         train, test = (
-            self._sizes.read(node.data, model.name, task, split, node.settings.get(limit))
+            self._sizes.measure_data(node.data, model.name, task, split, node.settings.get(limit))
             for split, limit in (("train", "limit_train"), ("test", "limit_test"))
         )
         updates, batch_size = int(tuning["updates"]), int(tuning["batch_size"])
@@ -156,7 +156,7 @@ class OtherNodeEstimates:
             task = stage.train_tasks[0]
             wanted = sum(int(node.settings.get(split, 0)) for split in SPLITS)
             times = float(node.settings.get("made", 1)) * len(node.settings.get("domains", [""]))
-            read = self._sizes.read(stage.data, stage.model.name, task, "train")
+            read = self._sizes.measure_data(stage.data, stage.model.name, task, "train")
             mean = read.tokens / max(1, read.instances)
             yield wanted * times * mean * speed.evaluate
 

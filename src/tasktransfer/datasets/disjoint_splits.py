@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
-from tasktransfer.datasets.word_counts import count_unspaced
+from tasktransfer.core.messages import format_quantity
+from tasktransfer.datasets.word_counts import count_unspaced_characters
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS
 
@@ -64,7 +65,7 @@ def count_words(text: str) -> int:
 
     In scripts without spaces between words, two characters count as a word.
     """
-    return len(_WORD.findall(text)) + count_unspaced(text) // 2
+    return len(_WORD.findall(text)) + count_unspaced_characters(text) // 2
 
 
 class SplitDialogue(NamedTuple):
@@ -84,7 +85,7 @@ def check_disjoint_splits(
     least_words: int = MIN_WORDS,
     generated: bool = False,
 ) -> tuple[str, ...]:
-    """Raise an error if dialogues are in two splits, and return notes about allowed ones.
+    """Raise an error if dialogues are in two splits, and return notes about allowed duplicates.
 
     Args:
         dialogues: dialogues of all splits of a dataset.
@@ -123,9 +124,10 @@ def check_disjoint_splits(
         if len(counted) > allowed * min(sizes):
             _raise_shared_error(earlier, other, earlier.keys, other.keys, counted, remedy)
         elif counted:
+            verb = "is" if len(counted) == 1 else "are"
             notes.append(
-                f"{len(counted):,} dialogues are in {first} and in {second} with the same text (of "
-                f"{sizes[0]:,} and {sizes[1]:,}), as in the published release"
+                f"{format_quantity(len(counted), 'dialogue')} {verb} in {first} and in {second} with "
+                f"the same text (of {sizes[0]:,} and {sizes[1]:,}), as in the published release"
             )
     return tuple(notes)
 

@@ -20,7 +20,7 @@ Limits = Mapping[str, int]
 """Split → limit. Dialogues with numbers below it are sampled."""
 
 
-def compute_draw_number(dialogue: str, seed: int, what: str) -> int:
+def compute_sampling_number(dialogue: str, seed: int, what: str) -> int:
     """Return the 63-bit pseudo-random number of a dialogue, by which it is sampled.
 
     ``what`` distinguishes the samplings with the same seed.
@@ -52,7 +52,7 @@ class SplitAssignment:
         """Return the split of a dialogue of the training files."""
         if not self.test and not self.dev:
             return "train"
-        return self.get_split_by_number(compute_draw_number(dialogue, self.seed, "split"))
+        return self.get_split_by_number(compute_sampling_number(dialogue, self.seed, "split"))
 
     def get_split_by_number(self, number: int) -> str:
         """Return the split of a dialogue of the training files from its number."""
@@ -71,7 +71,7 @@ def sample_splits(
     """Return the assignment of training dialogues to train, dev and test.
 
     Args:
-        numbers: numbers of all dialogues in the training files (``compute_draw_number``).
+        numbers: numbers of all dialogues in the training files (``compute_sampling_number``).
         shares: fractions of the splits, and the seed.
         needed: splits without files: dev, test or both.
         groups: group number of each dialogue, the lowest number in its group. Empty if each

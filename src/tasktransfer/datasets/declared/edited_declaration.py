@@ -1,4 +1,4 @@
-"""A declaration that a user has edited: it is read from a file and tested on its dialogues."""
+"""A declaration that a user has edited, which is read from a file and tried on its dialogues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import ConfigError
 
 
-class Edited(NamedTuple):
+class EditedDeclaration(NamedTuple):
     """The only dataset of a file: its name, its section as it is written, and its declaration."""
 
     name: str
@@ -25,12 +25,12 @@ class Edited(NamedTuple):
     declaration: Declaration
 
 
-def read_declaration(path: Path) -> Edited:
+def read_declaration(path: Path) -> EditedDeclaration:
     """Read the declaration of a dataset in the form that ``data check`` prints.
 
     Raises:
         ConfigError: the file cannot be read, does not have one dataset with files, or a key of the
-            dataset is wrong. Names file, line, key and remedy.
+            dataset is wrong. The message names file, line, key and remedy.
     """
     document = yaml_file.read(path)
     if document.problems:
@@ -51,18 +51,19 @@ def read_declaration(path: Path) -> Edited:
         raise document.build_error(problems) from None
     if declaration.files is None:
         remedy = "Replace the key hub by files, or write the config of a study by hand."
-        raise document.build_error([Problem(f"{key}.hub", f"The dataset names no files. {remedy}")])
-    return Edited(str(name), section, declaration)
+        raise document.build_error([Problem(f"{key}.hub", f"The dataset has no files. {remedy}")])
+    return EditedDeclaration(str(name), section, declaration)
 
 
-def survey_declaration(edited: Edited) -> tuple[list[str], DialogueLengths]:
+def survey_declaration(edited: EditedDeclaration) -> tuple[list[str], DialogueLengths]:
     """Read all dialogues and answers of a declaration as a study does.
 
     Returns:
         Notes for the user, and the estimated lengths of the dialogues.
 
     Raises:
-        DataError: a file, a row or an answer cannot be read; names file, line, value and remedy.
+        DataError: a file, a row or an answer cannot be read. The message names file, line,
+            value and remedy.
     """
     source = open_source(edited.declaration, f"datasets.{edited.name}")
     survey = get_survey(edited.declaration, source, edited.name, "", None)

@@ -105,7 +105,7 @@ def build_normalised_embedder(embed: Embed) -> Embed:
 
 
 def embed_distinct_texts(embed: Embed, texts: Iterable[str]) -> Floats:
-    """Return the embedding of each text, zeros for empty ones. Equal texts are embedded once."""
+    """Return the embedding of each text, or zeros for an empty text. Embed equal texts once."""
     texts = list(texts)
     distinct = [text for text in dict.fromkeys(texts) if text.strip()]
     vectors = np.asarray(embed(distinct or [" "]), np.float64)[: len(distinct)]
@@ -115,7 +115,7 @@ def embed_distinct_texts(embed: Embed, texts: Iterable[str]) -> Floats:
 
 
 def _standardise_features(train_features: Floats, test_features: Floats) -> tuple[Floats, Floats]:
-    """Return both, standardised by the mean and standard deviation of the training features."""
+    """Return both features, standardised by mean and deviation of the training features."""
     spread = train_features.std(axis=0)
     spread[spread == 0] = 1.0
     mean = train_features.mean(axis=0)

@@ -30,7 +30,8 @@ def compute_measures(
     """Return the requested measures by name.
 
     Raises:
-        ConfigError: a measure is not available for this task. The message lists those that are.
+        ConfigError: a measure is not available for this task. The message lists the available
+            measures.
     """
     card_metrics: Mapping[str, float] = metrics.evaluate_predictions(
         task, predictions, golds, fidelity=fidelity
