@@ -126,8 +126,9 @@ def check_disjoint_splits(
         elif counted:
             verb = "is" if len(counted) == 1 else "are"
             notes.append(
-                f"{format_quantity(len(counted), 'dialogue')} {verb} in {first} and in {second} with "
-                f"the same text (of {sizes[0]:,} and {sizes[1]:,}), as in the published release"
+                f"{format_quantity(len(counted), 'dialogue')} {verb} in {first} and in {second} "
+                f"with the same text (of {sizes[0]:,} and {sizes[1]:,}), as in the published "
+                "release"
             )
     return tuple(notes)
 

@@ -96,7 +96,8 @@ def read_inputs(
     if empty:
         problem = "The dialogue has no text, and gets no prediction"
         if empty > 1:
-            problem = f"{empty:,} dialogues, of which this is the first, have no text, and get no prediction"
+            others = f"{empty:,} dialogues, of which this is the first,"
+            problem = f"{others} have no text, and get no prediction"
         notes.append(f"{first}: {problem}")
 
 
