@@ -62,7 +62,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
     [
         ({"name": "friends"}, "name: 'Friends' is a dataset already"),
         ({"name": "../up"}, "name: '../up' is not a valid name. Use letters"),
-        ({"cards": ()}, "cards: The dataset has no task. Give at least one"),
+        ({"cards": ()}, "cards: The dataset has no task. Add at least one"),
         ({"cards": (SHOP, SHOP)}, "cards: The name 'shop_classification' is repeated"),
         (with_card(short="buy"), "cards: The short 'BUY' is repeated"),
         (with_card(dataset="Shops"), "shop_classification.dataset: 'Shops' is not the name"),
@@ -161,8 +161,8 @@ def test_a_task_without_a_size_is_forecast_as_assumed(monkeypatch: pytest.Monkey
         ).instances
         == 123
     )
-    assert estimates.runtime_minutes(stages["DNLI"]) >= 20
-    assert estimates.memory_mb(stages["DNLI"]) >= 6000
+    assert estimates.compute_runtime_minutes(stages["DNLI"]) >= 20
+    assert estimates.compute_memory_mb(stages["DNLI"]) >= 6000
     assert "assumption for dialogue_nli" in estimates.sizes.describe_source(
         "DailyDialog", "bert-base"
     )

@@ -110,14 +110,14 @@ def test_prepared_and_encoded_data_is_counted() -> None:
         f"{study.get_instances_folder('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}}
     )
     assert Sizes(study).measure_split(stage, TASKS[0], "train").instances == 30
-    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the prepared data"
+    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the prepared data"
     key = f"{TASKS[0]}-train"
     encoded = {"units": {key: 31}, "tokens": {key: 777}}
     folder = study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
     write(f"{folder}/manifest.json", encoded)
     volume = Sizes(study).measure_split(stage, TASKS[0], "train")
     assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
-    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the encoded data"
+    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the encoded data"
 
 
 def test_limits_of_the_config_count() -> None:
@@ -138,7 +138,7 @@ def test_tokens_that_are_truncated_do_not_count() -> None:
 def test_a_damaged_manifest_is_as_none() -> None:
     study = opened()
     write(f"{study.get_instances_folder('DailyDialog')}/manifest.json", "cut off")
-    assert Sizes(study).basis("DailyDialog", "tiny-bert") == "the tiny world"
+    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the tiny world"
 
 
 def write(path: str, value: Any) -> None:
@@ -237,20 +237,23 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
     estimates = Estimates(paper, "cuda")
     stages = paper.plan.stages
     for stage in stages:
-        minutes = estimates.runtime_minutes(stage, 1)
+        minutes = estimates.compute_runtime_minutes(stage, 1)
         assert minutes * 60 >= 2 * estimates.estimate_cost(stage).seconds
         assert minutes >= 20
-        assert [estimates.runtime_minutes(stage, n) for n in (2, 3)] == [2 * minutes, 4 * minutes]
-        memory = estimates.memory_mb(stage, 1)
+        assert [estimates.compute_runtime_minutes(stage, n) for n in (2, 3)] == [
+            2 * minutes,
+            4 * minutes,
+        ]
+        memory = estimates.compute_memory_mb(stage, 1)
         assert memory >= 6000
-        assert estimates.memory_mb(stage, 2) == 2 * memory
-    sizes = {s.model.name: estimates.memory_mb(s, 1) for s in stages}
+        assert estimates.compute_memory_mb(stage, 2) == 2 * memory
+    sizes = {s.model.name: estimates.compute_memory_mb(s, 1) for s in stages}
     assert sizes["t5-base"] > sizes["bert-base"]
     # Snakemake asks for every job while it builds the DAG.
     began = time.process_time()
     for stage in stages:
-        estimates.runtime_minutes(stage, 1)
-        estimates.memory_mb(stage, 1)
+        estimates.compute_runtime_minutes(stage, 1)
+        estimates.compute_memory_mb(stage, 1)
     assert (time.process_time() - began) / len(stages) < 2e-4
 
 
@@ -274,7 +277,7 @@ def test_records_are_believed_first() -> None:
     assert estimates.estimate_cost(stage).seconds == pytest.approx(
         seconds["total"] + PROCESS_SECONDS["cpu"]
     )
-    assert estimates.memory_mb(stage, 1) == 6000
+    assert estimates.compute_memory_mb(stage, 1) == 6000
     other = stage_of(study, label="DNLI")
     computed = Estimates(opened("other.yaml", training={"epochs": 1}, results="new"), "cpu")
     ratio = estimates.estimate_cost(other).seconds / computed.estimate_cost(other).seconds
@@ -377,7 +380,9 @@ def test_the_precision_is_the_one_that_will_be_used(monkeypatch: pytest.MonkeyPa
         "a narrow model gains nothing"
     )
     monkeypatch.setattr(
-        Estimates, "_model", lambda *_: replace(compute_model_size(study, "wide"), hidden=384)
+        Estimates,
+        "_compute_model_size",
+        lambda *_: replace(compute_model_size(study, "wide"), hidden=384),
     )
     assert Estimates(study).resolve_precision("wide", "auto") == "bfloat16"
     assert Estimates(study).resolve_precision("wide", "float32") == "float32"
@@ -528,7 +533,7 @@ def test_an_adapter_costs_what_of_it_moves() -> None:
     )
     assert estimates.estimate_cost(lora).checkpoint == 4 * 2_654_208
     assert estimates.estimate_cost(whole).checkpoint > 400e6
-    assert estimates.memory_mb(lora) < estimates.memory_mb(whole)
+    assert estimates.compute_memory_mb(lora) < estimates.compute_memory_mb(whole)
     speed, of_whole = (estimates.speed(name, "float32") for name in ("lora", "whole"))
     assert 2 / 3 < speed.train / of_whole.train < 0.7
     assert speed.evaluate == of_whole.evaluate

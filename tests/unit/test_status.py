@@ -237,8 +237,8 @@ def test_time_left_follows_from_the_work_and_the_pace() -> None:
 def test_work_before_the_window_does_not_count() -> None:
     now = 10_000.0
     long = Piece("a", now - 7200, now, 100.0)
-    assert long.within(now - 3600) == 50.0
-    assert Piece("b", now - 9000, now - 5000, 1.0).within(now - 3600) == 0.0
+    assert long.get_work_since(now - 3600) == 50.0
+    assert Piece("b", now - 9000, now - 5000, 1.0).get_work_since(now - 3600) == 0.0
 
 
 @pytest.mark.parametrize("log", ["", "loading\n", "x" * 20000])

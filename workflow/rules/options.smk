@@ -51,11 +51,11 @@ ESTIMATES = Estimates(STUDY, None if CALL.on_one_machine else "cuda")
 
 def minutes(wildcards, attempt):
     """Return the minutes that a run requests from a batch system, doubled with every attempt."""
-    return ESTIMATES.runtime_minutes(node_of(wildcards), attempt)
+    return ESTIMATES.compute_runtime_minutes(node_of(wildcards), attempt)
 
 
 def megabytes(wildcards, attempt):
-    return ESTIMATES.memory_mb(node_of(wildcards), attempt)
+    return ESTIMATES.compute_memory_mb(node_of(wildcards), attempt)
 
 
 def asked_of_batch_system():

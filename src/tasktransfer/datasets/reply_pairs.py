@@ -44,7 +44,7 @@ def build_reply_task(name: str, dataset: str, citation: str, licence: str) -> Ta
 def build_probe_task(
     probe: str, dataset: str, description: str, citation: str, licence: str
 ) -> Task:
-    """Return the card of a probe: labels from an open set, scored by micro-F1."""
+    """Return the card of a probe with labels from an open set, scored by micro-F1."""
     return Task(
         name=f"{dataset}_{probe}",
         short=probe,

@@ -119,7 +119,7 @@ class ContrastiveEncoder:
         self.body.save_pretrained(folder)
 
     def _embed_with_gradients(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings with gradients, (texts, hidden size); 0 for empty texts."""
+        """Return unit-length embeddings with gradients, (texts, hidden size), 0 if a text is empty."""
         present = [n for n, text in enumerate(texts) if text.strip()]
         present.sort(key=lambda n: len(texts[n]))
         embedded = torch.zeros(len(texts), self.body.config.hidden_size, device=self.device)
@@ -135,7 +135,7 @@ class ContrastiveEncoder:
 
 
 def compute_rate_factor(update: int, updates: int) -> float:
-    """Return the learning rate's factor in an update from 0: a linear rise, then a linear fall."""
+    """Return the learning rate's factor in an update (from 0). It rises and falls linearly."""
     rise = max(1, round(WARMUP_FRACTION * updates))
     return min((update + 1) / rise, max(0.0, (updates - update) / max(1, updates - rise)))
 

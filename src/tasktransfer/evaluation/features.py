@@ -44,7 +44,7 @@ def compute_features(
     device = hardware.prepare_device()
     budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
-    def compute(tokens: int) -> npt.NDArray[np.float64]:
+    def compute_within(tokens: int) -> npt.NDArray[np.float64]:
         together = max(1, tokens // model.max_length)
         return compute_representations(
             checkpoint,
@@ -59,7 +59,7 @@ def compute_features(
             adapter=model.adapter,
         )
 
-    return budget.run_within_memory(compute, undo=lambda: None)
+    return budget.run_within_memory(compute_within, undo=lambda: None)
 
 
 def compute_layer_features(
@@ -80,7 +80,7 @@ def compute_layer_features(
     device = hardware.prepare_device()
     budget = TokenBudget(BATCH_SIZE * model.max_length, "representation")
 
-    def compute(tokens: int) -> npt.NDArray[np.float32]:
+    def compute_within(tokens: int) -> npt.NDArray[np.float32]:
         return compute_layer_representations(
             checkpoint,
             checkpoint,
@@ -94,4 +94,4 @@ def compute_layer_features(
             together=max(1, tokens // model.max_length),
         )
 
-    return budget.run_within_memory(compute, undo=lambda: None)
+    return budget.run_within_memory(compute_within, undo=lambda: None)

@@ -133,10 +133,10 @@ def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Ten
     rows: list[Tensor | None] = [None] * len(split)
     seen: list[Tensor] = []
 
-    def record(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+    def record_inputs(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         seen.append(inputs[0].detach().float().cpu())
 
-    with _attach_hook(model.heads[split.task], record), torch.inference_mode():
+    with _attach_hook(model.heads[split.task], record_inputs), torch.inference_mode():
         for examples in model.split_for_prediction(split, range(len(split)), tokens):
             seen.clear()
             model.predict(split, examples)

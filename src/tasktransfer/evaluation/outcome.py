@@ -181,7 +181,7 @@ def _load_merged_model(
         )
     folder = places.encoded[evaluation.data, stages[0].model.name]
 
-    def load(start: Start, stage: Stage) -> FamilyModel:
+    def load_start(start: Start, stage: Stage) -> FamilyModel:
         names = sorted({*stage.tasks, evaluation.task})
         datasets = (stage.data.name, evaluation.data.name)
         cards = {name: next(c for d in datasets if (c := find_task(d, name))) for name in names}
@@ -198,8 +198,10 @@ def _load_merged_model(
         )
         return load_model(loading, places.checkpoint(start), None, cards)
 
-    model = load(starts[0], stages[0])
+    model = load_start(starts[0], stages[0])
     if len(starts) > 1 or starts[0].parts:
-        others = [(start, load(start, stage)) for start, stage in zip(starts, stages, strict=True)]
+        others = [
+            (start, load_start(start, stage)) for start, stage in zip(starts, stages, strict=True)
+        ]
         replace_parts(model, others)
     return model

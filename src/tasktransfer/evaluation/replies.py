@@ -306,10 +306,10 @@ def _encode_rows(
 ) -> Floats:
     selected = list(range(len(split))) if rows is None else list(rows)
 
-    def encode(some: list[int]) -> list[Floats]:
+    def encode_some(some: list[int]) -> list[Floats]:
         return [*model.encode_side(split, some, side).float().cpu().numpy()]
 
-    return np.stack(_compute_in_batches(model, setup, split, selected, encode))
+    return np.stack(_compute_in_batches(model, setup, split, selected, encode_some))
 
 
 def _evaluate_bleu(

@@ -116,7 +116,7 @@ def merge_adapters(model: Any) -> Any:
 
 
 def save_pretrained(model: Any, folder: Path) -> None:
-    """Save a model as transformers does, or only its adapter if it has one."""
+    """Save a model as transformers does, or only its adapter if the model has an adapter."""
     if has_adapter(model):
         vars(model)[_ATTRIBUTE].save(folder)
     else:

@@ -205,7 +205,7 @@ def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
 
 
 def _describe_difference(tensors: Tensors, others: Tensors) -> str | None:
-    """Describe the first parameter that two parts do not share; return None if they share all."""
+    """Describe the first parameter that differs between two parts, or return None if none does."""
     for name in {**tensors, **others}:
         shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]
         if shapes[0] != shapes[1]:

@@ -263,7 +263,7 @@ class EncoderDecoder:
         return _sum_cross_entropy(self._compute_logits(split, examples, inputs), inputs["targets"])
 
     def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """Return the loss of each example, summed over the tokens of its answer, (examples,)."""
+        """Return each example's loss summed over the tokens of its answer, shape (examples,)."""
         inputs = self.prepare_inputs(split, examples)
         logits, targets = self._compute_logits(split, examples, inputs), inputs["targets"]
         each = functional.cross_entropy(

@@ -36,7 +36,7 @@ def as_text(garbage: Garbage) -> str:
 
 
 def _format_item(item: Item) -> tuple[str, ...]:
-    """Return the lines for an item, one line for files of one folder."""
+    """Return the lines for an item. Several paths in one folder share a line."""
     if len(item.paths) == 1:
         return item.paths
     names = ", ".join(Path(path).name for path in item.paths)

@@ -226,7 +226,7 @@ def _plan_step(
         return MergeStep(node_folder, out, None, lambda: checkpoints)
 
     def takes_parameters() -> bool:
-        """Return whether to copy the parameters: if they are kept, or a node starts from them."""
+        """Return whether to copy the parameters, because they are kept or a node needs them."""
         if not checkpoints or not isinstance(node, Stage):
             return False
         if not study.makes_checkpoint(node.kind):

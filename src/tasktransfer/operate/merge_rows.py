@@ -52,7 +52,7 @@ def compare_rows(out: Path, offered: Path, ours: Record, theirs: Record) -> list
 
 
 def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Encode the rows as in a pack; return them unchanged if they cannot be shared."""
+    """Encode the rows as in a pack, or return them unchanged if they cannot be shared."""
     try:
         return remove_quotations(folder, record, rows)
     except RecordError:

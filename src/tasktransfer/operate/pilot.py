@@ -71,7 +71,7 @@ def count_unfinished_nodes(study: Study) -> dict[Shard | None, int]:
 
 
 def find_shard(node: Node) -> Shard | None:
-    """Return the shard that computes a node, which is the shard of the trainings it depends on.
+    """Return the shard that computes a node, according to the trainings on which it depends.
 
     Return None if it depends on several shards or on no training. ``prepare`` then computes it if
     it is needed for token ids, and ``finish`` otherwise.

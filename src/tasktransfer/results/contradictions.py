@@ -23,14 +23,14 @@ def find_contradictions(record: Record) -> Iterator[str]:
         problem = "missing" if is_stage(record) else "not allowed, because the node is not a stage"
         yield f"training: The key is {problem}"
     if "training" in record:
-        yield from _check_rounds(record["training"])
-    yield from _check_ranges(record)
-    yield from _check_node(record)
-    yield from _check_identity(record)
-    yield from _check_rows(record)
+        yield from _find_round_problems(record["training"])
+    yield from _find_range_problems(record)
+    yield from _find_node_problems(record)
+    yield from _find_identity_problems(record)
+    yield from _find_row_problems(record)
 
 
-def _check_rounds(training: TrainingResult) -> Iterator[str]:
+def _find_round_problems(training: TrainingResult) -> Iterator[str]:
     rounds = training["rounds"]
     numbers = [entry["round"] for entry in rounds]
     if not numbers or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
@@ -42,10 +42,12 @@ def _check_rounds(training: TrainingResult) -> Iterator[str]:
         )
     else:
         for index, entry in enumerate(training["selections"]):
-            yield from _check_selection(f"training.selections[{index}]", entry, numbers)
+            yield from _find_selection_problems(f"training.selections[{index}]", entry, numbers)
 
 
-def _check_selection(key: str, selection: Selected, numbers: Sequence[int]) -> Iterator[str]:
+def _find_selection_problems(
+    key: str, selection: Selected, numbers: Sequence[int]
+) -> Iterator[str]:
     best, scores = selection["round"], selection["scores"]
     if len(scores) != len(numbers):
         yield f"{key}.scores: There are {len(scores)} scores for {len(numbers)} rounds"
@@ -56,7 +58,7 @@ def _check_selection(key: str, selection: Selected, numbers: Sequence[int]) -> I
         yield f"{key}.dev_score: The value is {recorded}, but the round has score {of_round}"
 
 
-def _check_ranges(record: Record) -> Iterator[str]:
+def _find_range_problems(record: Record) -> Iterator[str]:
     from tasktransfer.metrics.measures import find_invalid_value  # noqa: PLC0415  # numpy slows starts
 
     rounds = record["training"]["rounds"] if "training" in record else []
@@ -71,7 +73,7 @@ def _check_ranges(record: Record) -> Iterator[str]:
             yield f"results.{task}.score: The value is null, but a training must have a number"
 
 
-def _check_node(record: Record) -> Iterator[str]:
+def _find_node_problems(record: Record) -> Iterator[str]:
     node = record["node"]
     digest = compute_digest(node["identity"])
     if digest != node["digest"]:
@@ -82,7 +84,7 @@ def _check_node(record: Record) -> Iterator[str]:
         yield f"sizes: There are no sizes for {', '.join(unsized)} in node.train_tasks"
 
 
-def _check_identity(record: Record) -> Iterator[str]:
+def _find_identity_problems(record: Record) -> Iterator[str]:
     """Yield the disagreements between a record and the identity of its node."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
     repeated = {f"node.{key}": node[key] for key in _REPEATED_KEYS if key in node}
@@ -110,7 +112,7 @@ def _check_identity(record: Record) -> Iterator[str]:
         )
 
 
-def _check_rows(record: Record) -> Iterator[str]:
+def _find_row_problems(record: Record) -> Iterator[str]:
     """Yield the disagreements between a training's rows and its test instances.
 
     Other nodes may have more rows, for controls.

@@ -124,7 +124,7 @@ class ExportedModel:
     def build_instance(
         self, name: str, context: str, focus: int, query: Mapping[str, str], dialogue: str = ""
     ) -> Instance:
-        """Return an instance for an input of the model; its answer is a placeholder."""
+        """Return an instance for an input of the model, with a placeholder as the answer."""
         answer = (self.labels[0],)
         return Instance(name, dialogue, self.task, context, focus, dict(query), (), answer)
 
@@ -138,7 +138,7 @@ def read_exported_model(folder: Path) -> ExportedModel:
     """Read ``tasktransfer.json`` of an exported model.
 
     Raises:
-        ModelError: the folder is not one of an exported model, or the file is damaged.
+        ModelError: the folder does not contain an exported model, or the file is damaged.
     """
     from pydantic import ValidationError  # noqa: PLC0415  # not needed to plan
 

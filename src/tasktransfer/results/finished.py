@@ -144,7 +144,7 @@ def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
 
 
 def has_valid_record(study: Study, node: Node) -> bool:
-    """Return whether a node has a valid record; its other files may be missing.
+    """Return whether a node has a valid record, even if its other files are missing.
 
     Raises as ``inspect_nodes``.
     """
@@ -152,7 +152,7 @@ def has_valid_record(study: Study, node: Node) -> bool:
 
 
 def is_needed(study: Study, node: Node) -> bool:
-    """Return whether an unfinished node depends on this one. Raises as ``inspect_nodes``."""
+    """Return whether an unfinished node depends on a node. Raises as ``inspect_nodes``."""
     return not all(is_finished(study, user) for user in study.list_dependents(node))
 
 

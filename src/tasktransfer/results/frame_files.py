@@ -85,7 +85,7 @@ def write_collected_frames(
 def write_frames_from_records(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> None:
-    """Write the frames that are made from records; arguments are as in ``compute_frames``."""
+    """Write the frames that are made from records. Arguments are as in ``compute_frames``."""
     study = collected.study
     declared = _list_declared_frames(study, frames, about)
     made = _build_lazy_frames(study, declared, metadata, collected, ())
@@ -96,7 +96,7 @@ def write_frames_from_records(
 
 
 def _write_from_records(study: Study, frame: Frame, frames: Frames) -> None:
-    """Write a frame that is made from records, and do not keep it in memory."""
+    """Write a frame that is made from records, without keeping the frame in memory."""
     assert frame.make is not None
     rows, path = frame.make(frames), _locate_table(study, frame.name)
     if isinstance(rows, pd.DataFrame):

@@ -51,7 +51,7 @@ def format_synthetic_mark(real: Sequence[str]) -> str:
 
 
 def order_names(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return distinct names: first those in ``order``, then the others in their given order."""
+    """Return distinct names, sorted by ``order``, with names that are not in it at the end."""
     listed = list(dict.fromkeys(names))
     return [name for name in order if name in listed] + [n for n in listed if n not in order]
 

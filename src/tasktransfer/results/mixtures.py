@@ -37,7 +37,7 @@ class Comparison:
         self.first: dict[Aspect, tuple[Any, str]] = {}
 
     def add(self, facts: Facts, path: str) -> None:
-        """Compare one record with the earlier ones.
+        """Compare one record with the earlier records, and remember its properties.
 
         Raises:
             RecordError: they are incompatible. The message names the aspect and both files.
@@ -111,7 +111,7 @@ def iterate_differences(left: Any, right: Any, name: str) -> Iterator[tuple[str,
 
 
 def _is_reported_per_key(name: str) -> bool:
-    """Return whether differences are reported per key; sizes are reported as a whole."""
+    """Return whether differences are reported per key. Sizes are reported as a whole."""
     return not name.startswith("sizes.")
 
 

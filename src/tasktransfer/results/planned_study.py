@@ -35,7 +35,7 @@ class PlannedStudy:
 
     @property
     def plan(self) -> Plan:
-        """Plan of all runs known so far; pending choices may add more (``Plan.choices``)."""
+        """Plan of all runs known so far. Pending choices may add runs (``Plan.choices``)."""
         self.use_datasets()
         return self._plan
 
@@ -76,7 +76,7 @@ class PlannedStudy:
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:
-        """Choices that have not been made; further runs follow from them."""
+        """Choices that have not been made. Further runs follow from them."""
         return tuple(choice for choice in self.plan.choices if not choice.made)
 
     def as_largest(self) -> Self:

@@ -68,7 +68,7 @@ def build_node_record(
     report: Mapping[str, Mapping[str, float]] | None = None,
     artefacts: Mapping[str, Artefact] | None = None,
 ) -> Record:
-    """Build a node's record without validating it; ``write_record`` validates it.
+    """Build a node's record, which ``write_record`` validates.
 
     Args:
         node: node that provides kind, data and identity.
@@ -189,7 +189,7 @@ def list_parts(record: Record) -> list[str]:
 
 
 def list_written_parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
-    """Return the parts of a node that was just computed, including optional ones.
+    """Return the parts of a node that was just computed, including optional parts.
 
     Args:
         node: the node's description (``describe_node``).

@@ -107,7 +107,7 @@ def write_rows(
 def write_rows_table(
     folder: Path, rows: pa.Table, *, digest: str, dataset: str, file: str = ROWS
 ) -> RowsFile:
-    """Write a table with the columns of ``COLUMNS`` atomically; see ``write_rows``."""
+    """Write a table with the columns of ``COLUMNS`` atomically, as ``write_rows`` does."""
     path, tasks = folder / file, rows["task"].unique().to_pylist()
     footer = {"schema": str(SCHEMA_VERSION), "node": digest, "dataset": dataset}
     table = rows.replace_schema_metadata({**footer, "target": "+".join(tasks)})
@@ -289,7 +289,7 @@ def _check_order(path: Path, table: pa.Table) -> None:
 
 
 def _convert_array(array: pa.Array) -> npt.NDArray[Any]:
-    """Convert an Arrow array without nulls to numpy; ``to_numpy`` would import pandas."""
+    """Convert an Arrow array without nulls to numpy, without importing pandas as ``to_numpy``."""
     kinds = {pa.int32(): np.int32, pa.float64(): np.float64}
     kind = np.dtype(kinds[array.type])
     *_, buffer = array.buffers()

@@ -119,16 +119,16 @@ def claim_folder(
         locks.wait_for_lock(stream.fileno(), lambda: say(_describe_claim(path)))
         facts_so_far = {"started": _format_current_time(), **_describe_process(), **facts}
 
-        def tell(**more: Any) -> None:
+        def add_facts(**more: Any) -> None:
             facts_so_far.update(more)
             stream.truncate(0)
             stream.write(json.dumps(facts_so_far))
             stream.flush()
 
-        tell()
+        add_facts()
         # The file stays: if it were removed, a waiting process would lock a file that other
         # processes cannot see.
-        yield tell
+        yield add_facts
 
 
 def _describe_claim(path: Path) -> str:
@@ -173,7 +173,7 @@ def read_history(folder: Path) -> list[Event]:
 
 
 def read_claim(folder: Path) -> Claim:
-    """Return the entries of the last process that claimed a folder; empty if there was none."""
+    """Return the entries of the last process that claimed a folder, or {} if there was none."""
     try:
         value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):

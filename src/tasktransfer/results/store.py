@@ -38,7 +38,7 @@ _CHUNK = 10_000
 
 
 def build_schema(columns: Columns) -> pa.Schema:
-    """Return the Arrow schema of a table; the metadata of fields has the columns' meanings."""
+    """Return the Arrow schema of a table, with the columns' meanings as metadata."""
     return pa.schema(
         [
             pa.field(name, parse_type(kind), metadata={"description": text})

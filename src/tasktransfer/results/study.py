@@ -75,7 +75,7 @@ class Study(PlannedStudy):
         return f"{self.config.results}/data/tiny-{dataset}-{digest}"
 
     def list_tasks(self, data: Data) -> tuple[str, ...]:
-        """Return all tasks of some data that the plan trains on, selects on or tests, sorted.
+        """Return the sorted tasks of some data that the plan trains on, selects on or tests.
 
         A pending choice must not add tasks.
         """
@@ -141,7 +141,7 @@ class Study(PlannedStudy):
         )
 
     def get_cache_folder(self, data: Data) -> str:
-        """Return the folder of prepared instances: read from a release, or derived."""
+        """Return the folder of prepared instances, which are read from a release or derived."""
         return self.get_node_folder(data) if data.recipe else self.get_instances_folder(data.name)
 
     def get_tiny_instances_folder(self, dataset: str) -> str:

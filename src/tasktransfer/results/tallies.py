@@ -131,7 +131,7 @@ class PredictionChecks:
 
     @staticmethod
     def read(path: Path) -> PredictionChecks:
-        """Read a cache from its file; it is empty if the file is missing or damaged."""
+        """Read a cache from its file. The cache is empty if the file is missing or damaged."""
         try:
             value = json_text.loads(path.read_bytes())
             checked = value["checked"] if value["version"] == _CHECK_VERSION else {}

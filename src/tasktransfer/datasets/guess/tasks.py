@@ -94,7 +94,7 @@ def propose_parallel_list_tasks(turns: str, rows: Rows) -> Iterator[TaskGuess]:
     flat = [dict(flatten_object(row)) for row in rows]
     sizes = [len(list_items(row.get(turns))) for row in flat]
     for key in collect_columns(rows):
-        lists = [items for row in flat if (items := _list_values(row.get(key))) is not None]
+        lists = [items for row in flat if (items := _list_field_items(row.get(key))) is not None]
         if key == turns or len(lists) < len(flat):
             continue
         fits = sum(len(items) == size for items, size in zip(lists, sizes, strict=True))
@@ -104,7 +104,7 @@ def propose_parallel_list_tasks(turns: str, rows: Rows) -> Iterator[TaskGuess]:
             yield TaskGuess(key, (section,), values)
 
 
-def _list_values(value: Any) -> list[Any] | None:
+def _list_field_items(value: Any) -> list[Any] | None:
     return None if isinstance(value, dict) else cells.list_items(value)
 
 

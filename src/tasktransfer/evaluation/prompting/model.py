@@ -26,7 +26,7 @@ class Likelihood:
 
     @property
     def mean(self) -> float:
-        """The length-normalised likelihood: mean over tokens (Brown et al. 2020, section 2.4)."""
+        """The mean log-probability of its tokens (Brown et al. 2020, section 2.4)."""
         return self.total / self.tokens if self.tokens else float("-inf")
 
 

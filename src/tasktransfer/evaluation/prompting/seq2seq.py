@@ -57,7 +57,7 @@ class Seq2SeqModel:
         special = set(self.texts.tokenizer.all_special_ids)
         ids = self._tokenize_prompts([prompt.prompt])
 
-        def score(tokens: int) -> list[Likelihood]:
+        def score_batches(tokens: int) -> list[Likelihood]:
             scored: list[Likelihood] = []
             states = self.module.get_encoder()(**ids)[0]
             together = max(1, tokens // max(map(len, answers)))
@@ -77,7 +77,7 @@ class Seq2SeqModel:
             return scored
 
         with torch.inference_mode():
-            return self.setup.eval_budget.run_within_memory(score, undo=lambda: None)
+            return self.setup.eval_budget.run_within_memory(score_batches, undo=lambda: None)
 
     def _shift_labels(self, labels: torch.Tensor) -> torch.Tensor:
         begin = labels.new_full((len(labels), 1), self.module.config.decoder_start_token_id)

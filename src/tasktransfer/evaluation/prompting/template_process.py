@@ -27,7 +27,7 @@ def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]
     """Return a dictionary per chat, with ``text``, or with ``error`` if rendering fails."""
     tokenizer: Any = PreTrainedTokenizerBase()  # type: ignore[no-untyped-call]
 
-    def render(chat: Any) -> dict[str, str]:
+    def render_chat(chat: Any) -> dict[str, str]:
         try:
             texts: set[str] = {
                 tokenizer.apply_chat_template(
@@ -48,7 +48,7 @@ def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]
             return {"error": f"its output has {len(text):,} characters"}
         return {"text": text}
 
-    return [render(chat) for chat in chats]
+    return [render_chat(chat) for chat in chats]
 
 
 def main() -> None:

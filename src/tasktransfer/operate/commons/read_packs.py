@@ -126,7 +126,7 @@ def _extract_first_line(error: Exception) -> str:
 
 
 def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
-    """Return the footer. Entries missing from older packs are empty; ``sha256`` is None."""
+    """Return the footer. Entries missing from older packs are empty, and ``sha256`` is None."""
     try:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:

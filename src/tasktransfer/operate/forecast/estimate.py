@@ -284,8 +284,11 @@ class Estimates:
 
     # --- requests to a batch system ---
 
-    def runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
-        """Return the minutes to request: at least ``LEAST_MINUTES``, doubled per attempt."""
+    def compute_runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
+        """Return the minutes to request for a training from a batch system.
+
+        They are at least ``LEAST_MINUTES``, and double with each further attempt.
+        """
         margin = MARGIN.get(self._get_basis(stage), OTHER_MARGIN)
         minutes = math.ceil(margin * self.estimate_cost(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
@@ -294,8 +297,11 @@ class Estimates:
         precision = self.resolve_precision(stage.model.name, stage.training.precision)
         return self.speed(stage.model.name, precision).basis
 
-    def memory_mb(self, stage: Stage, attempt: int = 1) -> int:
-        """Return the host memory to request in MiB: generous, doubled per attempt."""
+    def compute_memory_mb(self, stage: Stage, attempt: int = 1) -> int:
+        """Return the host memory in MiB to request for a training from a batch system.
+
+        It is half as much again as needed, and doubles with each further attempt.
+        """
         needed = 1.5 * (self._most_memory(stage.model.name) or self._estimate_host_mb(stage))
         rounded = math.ceil(max(needed, LEAST_MB[self.device]) / 500) * 500
         return int(rounded * 2 ** (max(attempt, 1) - 1))

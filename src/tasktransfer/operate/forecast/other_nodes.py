@@ -95,7 +95,7 @@ class OtherNodeEstimates:
         ]
         if node.of.model is not None:
             models.append((node.of.model, self._precision))
-        if _is_one_model(node.of):
+        if _reads_rows_once(node.of):
             models = models[:1]
         for model, precision in models:
             speed = self._speed(model, precision)
@@ -176,7 +176,7 @@ def _find_row_limit(node: Evaluation) -> int | None:
     return limit
 
 
-def _is_one_model(outcome: Outcome) -> bool:
-    """Return whether the stages are merged into one model, or each row is read by one of them."""
+def _reads_rows_once(outcome: Outcome) -> bool:
+    """Return whether each row is read by one model, of merged stages or selected per row."""
     merged = any(start.merged or start.parts for start in outcome.starts)
     return outcome.combine == "route" or (merged and outcome.combine != "mean")

@@ -109,11 +109,11 @@ def build_release_writer(
         generate: generator of the dialogues.
     """
 
-    def write(world: Path, seed: int, dialogues: int) -> None:
+    def write_release(world: Path, seed: int, dialogues: int) -> None:
         metadata = build_release_metadata(name, tasks, seed, dialogues)
         _write_release(world / f"TLiDB_{name}", name, metadata, generate(seed, dialogues))
 
-    return write
+    return write_release
 
 
 def _write_release(
