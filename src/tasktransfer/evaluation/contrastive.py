@@ -119,7 +119,10 @@ class ContrastiveEncoder:
         self.body.save_pretrained(folder)
 
     def _embed_with_gradients(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings with gradients, (texts, hidden size), 0 if a text is empty."""
+        """Return unit-length embeddings with gradients, (texts, hidden size).
+
+        The embedding of an empty text is zero.
+        """
         present = [n for n, text in enumerate(texts) if text.strip()]
         present.sort(key=lambda n: len(texts[n]))
         embedded = torch.zeros(len(texts), self.body.config.hidden_size, device=self.device)
