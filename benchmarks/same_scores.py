@@ -19,7 +19,8 @@ import torch
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import read_manifest, read_split
+from tasktransfer.encoding.encoded import read_split
+from tasktransfer.encoding.manifest import read_manifest
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.training.evaluate import evaluate_split
 from tasktransfer.training.loop import train

@@ -259,7 +259,16 @@ def count_after_records(names: Iterable[str]) -> int:
     return sum(name.partition(".")[0] not in BELOW_RECORDS for name in names)
 
 
-# --- names and lines ---
+# --- types, names and lines ---
+
+
+def count_untyped_dictionaries(modules: Modules) -> int:
+    """Count ``dict[str, Any]`` in the code, where a type could name the keys."""
+    return sum(
+        isinstance(node, ast.Subscript) and ast.unparse(node) == "dict[str, Any]"
+        for module in modules.values()
+        for node in ast.walk(module.tree)
+    )
 
 
 def find_lazy_names(modules: Modules) -> list[tuple[str, str]]:
@@ -345,6 +354,7 @@ def print_structure(modules: Modules, with_names: bool) -> None:
         print(f"  {design}: {', '.join(counts)}")
         if with_names:
             print("   ", " ".join(sorted(commands["together"])))
+    print(f"dictionaries without a type, dict[str, Any]: {count_untyped_dictionaries(modules)}")
     print(f"calls that name a module in a string: {len(find_lazy_names(modules))}")
     for kind, title in ((ast.ClassDef, "classes"), (ast.FunctionDef, "functions")):
         repeated = find_repeated(modules, kind)

@@ -40,7 +40,8 @@ from transformers import (
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
 from benchmarks.training_speed.clock import FirstUpdate, memory, timed
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit, read_split
+from tasktransfer.encoding.manifest import read_manifest
 from tasktransfer.models.family import pad_to_tensors
 from tasktransfer.tasks.card import Task
 

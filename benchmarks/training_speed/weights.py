@@ -18,7 +18,8 @@ from benchmarks.training_speed.cases import LENGTHS
 from tasktransfer.core.specs import Family, ModelSpec, Training
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import EncodedSplit, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.manifest import read_manifest
 from tasktransfer.layers.ragged import Ragged
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts

@@ -112,7 +112,7 @@ def test_prepared_and_encoded_data_is_counted() -> None:
     assert Sizes(study).measure_split(stage, TASKS[0], "train").instances == 30
     assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the prepared data"
     key = f"{TASKS[0]}-train"
-    encoded = {"units": {key: 31}, "tokens": {key: 777}}
+    encoded = {"examples": {key: 31}, "tokens": {key: 777}}
     folder = study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
     write(f"{folder}/manifest.json", encoded)
     volume = Sizes(study).measure_split(stage, TASKS[0], "train")

@@ -22,7 +22,7 @@ from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
-from tasktransfer.encoding.encoded import is_synthetic, read_manifest
+from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames

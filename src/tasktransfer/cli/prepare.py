@@ -267,7 +267,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
         list_truncation_warnings,
         select_answerable_tasks,
     )
-    from tasktransfer.encoding.encoded import read_manifest as read_encoded
+    from tasktransfer.encoding.manifest import read_manifest as read_encoded
     from tasktransfer.jobs.inputs import get_cache
     from tasktransfer.operate.missing_inputs import require_available_data
 

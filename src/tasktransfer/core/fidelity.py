@@ -56,7 +56,7 @@ class Fidelity:
         return self.changed_switches
 
     @property
-    def encoding_switches(self) -> dict[str, Any]:
+    def encoding_switches(self) -> dict[str, str]:
         """Switches that affect token ids and differ from their default."""
         return {
             name: value

@@ -28,6 +28,7 @@ from tasktransfer.encoding.encoder_examples import (
     count_lost_answers,
     measure_longest_span,
 )
+from tasktransfer.encoding.manifest import EncodedIdentity, EncodedManifest
 from tasktransfer.encoding.replies import add_second_encoding, encode_separately
 from tasktransfer.encoding.text import build_text_to_text_examples, get_answer_limit
 from tasktransfer.encoding.tokenizer import Tokenizer, check_known_words, load_tokenizer
@@ -86,7 +87,8 @@ def encode_dataset(
         words = _count_words(instances, cached, cards, list(tokenizer.get_added_vocab()))
         check_known_words(tokenizer, words, max_unknown_words, checkpoint)
     with replace_folder(out, MAKER) as building:
-        manifest: dict[str, Any] = {
+        identity = build_identity(cached, model, fidelity)
+        manifest: EncodedManifest = {
             "encoding": ENCODING_VERSION,
             "dataset": dataset,
             "synthetic": cached.synthetic,
@@ -97,17 +99,19 @@ def encode_dataset(
             "token_types": "token_type_ids" in tokenizer.model_input_names,
             "max_answer_tokens": {},
             "truncated": {},
-            # Gold spans lost by truncation, and answers longer than a model generates.
             "lost_answers": {},
             "longer_answers": {},
-            # Queries and responses that are too long by themselves and were truncated.
             "shortened": {},
-            # Counts from which training times are estimated.
             "examples": {},
             "tokens": {},
-            **({"beside_pad_token_ids": [o.pad_token_id for o in others]} if others else {}),
-            **build_identity(cached, model, fidelity),
+            "sha256": {},
+            "model": identity["model"],
+            "data": identity["data"],
         }
+        if "fidelity" in identity:
+            manifest["fidelity"] = identity["fidelity"]
+        if others:
+            manifest["beside_pad_token_ids"] = [other.pad_token_id for other in others]
         for card in show_progress(cards, f"encoding {dataset}"):
             limit = 0
             if family in ("decoder", "encoder_decoder") and not card.by_head:
@@ -177,15 +181,19 @@ def _compute_answer_limit(
 
 def build_identity(
     cached: Manifest, model: Mapping[str, Any] | None, fidelity: Fidelity = DEFAULT
-) -> dict[str, Any]:
+) -> EncodedIdentity:
     """Return the model, data and settings that identify a folder of token ids in its manifest."""
-    data = {"revision": cached.revision, "few_sample": cached.few_sample}
-    switches = {"fidelity": fidelity.encoding_switches} if fidelity.encoding_switches else {}
-    return {
+    identity: EncodedIdentity = {
         "model": dict(model) if model else None,
-        "data": {"dataset": cached.dataset, **data},
-        **switches,
+        "data": {
+            "dataset": cached.dataset,
+            "revision": cached.revision,
+            "few_sample": cached.few_sample,
+        },
     }
+    if fidelity.encoding_switches:
+        identity["fidelity"] = fidelity.encoding_switches
+    return identity
 
 
 def _count_words(
@@ -288,7 +296,7 @@ def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int
     return sum(len(example.labels) > limit or example.labels[-1:] != [eos] for example in examples)
 
 
-def list_truncation_warnings(manifest: Mapping[str, Any]) -> list[str]:
+def list_truncation_warnings(manifest: EncodedManifest) -> list[str]:
     """Return warnings about truncation from a folder's manifest, one per split.
 
     They concern gold answers that do not fit, and splits with more than ``MAX_TRUNCATED_FRACTION``

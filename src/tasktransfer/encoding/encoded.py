@@ -11,7 +11,7 @@ Each task and split has two Arrow files: ``<task>-<split>.units.arrow`` (token i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tasktransfer.data.prepared import find_instances_folder, has_generated_dialogues
 from tasktransfer.data.samples import select_indices
 from tasktransfer.errors import DataError
 from tasktransfer.files import compute_sha256, json_text
@@ -221,46 +220,6 @@ def _write_arrow(path: Path, table: pa.Table) -> None:
     """Write a table in Arrow's stream format, which ``datasets.Dataset.from_file`` also reads."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a folder of token ids.
-
-    Raises:
-        DataError: the folder is not a finished encoding.
-    """
-    path = folder / "manifest.json"
-    try:
-        manifest: dict[str, Any] = json_text.read(path)
-    except FileNotFoundError:
-        raise DataError(
-            f"{path}: The file is missing. Run `tasktransfer encode` for this folder."
-        ) from None
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{path}: The file is damaged ({error}). Remove the folder and run `tasktransfer "
-            "encode` again."
-        ) from None
-    return manifest
-
-
-def is_synthetic(folder: Path, manifest: Mapping[str, Any]) -> bool:
-    """Return whether the dialogues in a folder of token ids are synthetic.
-
-    Manifests of older folders lack this information. It is then read from the instances.
-
-    Raises:
-        DataError: neither the manifest nor the instances have the information.
-    """
-    instances = find_instances_folder(folder)
-    synthetic = manifest.get("synthetic", has_generated_dialogues(instances))
-    if isinstance(synthetic, bool):
-        return synthetic
-    raise DataError(
-        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but it must be true "
-        f"or false, and {instances} does not contain the value either. Remove the folder and run "
-        "`tasktransfer encode` again."
-    )
 
 
 def read_split(folder: Path, task: str, split: str) -> EncodedSplit:

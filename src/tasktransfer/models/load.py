@@ -10,7 +10,7 @@ import torch
 
 from tasktransfer.core.architecture import is_recipe, read_metadata
 from tasktransfer.core.specs import Family, LowRank, ModelSpec, Reads, Training
-from tasktransfer.encoding.encoded import read_manifest
+from tasktransfer.encoding.manifest import EncodedManifest, read_manifest
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.layers import attention
@@ -165,7 +165,7 @@ def _build_encoder(
     start: str,
     revision: str | None,
     tasks: dict[str, Task],
-    manifest: dict[str, Any],
+    manifest: EncodedManifest,
 ) -> Encoder:
     """Build an encoder with a head per task, and load the heads of its checkpoint."""
     reads = loading.model.reads

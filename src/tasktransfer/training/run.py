@@ -20,7 +20,8 @@ import torch
 from tasktransfer import metrics
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Stage
-from tasktransfer.encoding.encoded import EncodedSplit, is_synthetic, read_manifest, read_split
+from tasktransfer.encoding.encoded import EncodedSplit, read_split
+from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel

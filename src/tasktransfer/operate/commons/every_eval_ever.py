@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,9 +57,27 @@ class RunNode:
     split: str
 
 
+class ExportSummary(TypedDict):
+    """Result of an export, as ``--json`` prints it.
+
+    Attributes:
+        folder: folder with the files.
+        runs: number of written runs.
+        instances: number of written test instances, one per line.
+        without_instances: number of written runs whose answers are free text.
+        lacking: number of unfinished runs, which are not written.
+    """
+
+    folder: str
+    runs: int
+    instances: int
+    without_instances: int
+    lacking: int
+
+
 def export_runs(
     study: Study, out: Path, *, by: str, collection: str, with_text: bool = False
-) -> dict[str, Any]:
+) -> ExportSummary:
     """Export every finished run of a study to files in the schema of Every Eval Ever.
 
     Args:
@@ -68,10 +86,6 @@ def export_runs(
         collection: name of the first folder in ``data/``.
         with_text: write answers that quote dialogues unchanged. Otherwise spans are written as
             codes, and runs with other free text have no instances.
-
-    Returns:
-        Numbers of written ``runs``, of ``instances`` (lines), of runs ``without_instances`` because
-        their answers are free text, and of unfinished runs (``lacking``); and the ``folder``.
 
     Raises:
         RecordError: no run is finished, or some records are incompatible.
@@ -98,7 +112,7 @@ def export_runs(
     }
 
 
-def as_text(seen: Mapping[str, Any]) -> str:
+def as_text(seen: ExportSummary) -> str:
     """Format the result of an export."""
     lines = [
         f"{seen['folder']}: {format_quantity(seen['runs'], 'run')}, "
@@ -241,11 +255,10 @@ class _Log:
 
     def _build_model_info(self) -> dict[str, Any]:
         weights = self.study.revisions.models.get(self.run.model)
+        is_open = self._is_prompted and self._hub_name
         details = {
             "deployment_type": "self_deployed",
-            "model_availability": "open_weights"
-            if self._is_prompted and self._hub_name
-            else "unknown",
+            "model_availability": "open_weights" if is_open else "unknown",
             "base_model": self._hub_name or self.run.model,
             "base_weights": weights.weights if weights else "none",
             "method": self.run.method,

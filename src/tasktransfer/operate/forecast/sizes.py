@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.samples import FRACTION, SAMPLED
@@ -35,6 +35,13 @@ class Volume:
     instances: int
     units: int
     tokens: int
+
+
+class TokenCounts(NamedTuple):
+    """Counts in a folder of token ids, by ``<task>-<split>``."""
+
+    units: Mapping[str, int]
+    tokens: Mapping[str, int]
 
 
 class Sizes:
@@ -93,8 +100,8 @@ class Sizes:
         instances = self._count_instances(dataset, task, split)
         encoded = self._encoded(dataset, model)
         key = f"{task}-{split}"
-        if key in encoded.get("tokens", {}):
-            return Volume(instances, encoded["units"][key], encoded["tokens"][key])
+        if encoded is not None and key in encoded.tokens:
+            return Volume(instances, encoded.units[key], encoded.tokens[key])
         units, tokens = _estimate_units_and_tokens(
             dataset, task, spec.family, spec.max_length, bool(self._study.is_synthetic(dataset))
         )
@@ -112,14 +119,17 @@ class Sizes:
             )
         return known.count_instances(task, split, few_sample=few)
 
-    def _read_encoded(self, dataset: str, model: str) -> dict[str, Any]:
+    def _read_encoded(self, dataset: str, model: str) -> TokenCounts | None:
         manifest = read_manifest(
             self._study.get_encoded_folder(self._study.get_released_data(dataset), model)
         )
-        is_counted = all(isinstance(manifest.get(key), dict) for key in ("tokens", "units"))
-        return manifest if is_counted else {}
+        units, tokens = manifest.get("examples"), manifest.get("tokens")
+        if isinstance(units, dict) and isinstance(tokens, dict):
+            return TokenCounts(units, tokens)
+        return None
 
-    def _read_prepared(self, dataset: str) -> dict[str, Any]:
+    def _read_prepared(self, dataset: str) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
+        """Return the counts of prepared instances by task and split."""
         tasks = read_manifest(self._study.get_instances_folder(dataset)).get("tasks")
         return tasks if isinstance(tasks, dict) else {}
 

@@ -7,7 +7,7 @@ cell is identified by its upper left corner in axis units; it is 1 wide and 1 hi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,21 +16,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tasktransfer.present.kit.paper import CELL, is_paper_style
-from tasktransfer.present.kit.style import INK, MISSING, NOT_PLANNED
+from tasktransfer.present.kit.style import INK, MISSING, NOT_PLANNED, PatchStyle
 
 Corner = tuple[float, float]
 MISSING_LABEL = "missing"
 NOT_PLANNED_LABEL = "not in the study"
 SURVIVES_LABEL = "differs from 0 after false-discovery control (q ≤ 0.05)"
 ONE_TRAINING_LABEL = "only one training run, other seeds unknown"
-FRAME: dict[str, Any] = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
-HATCHED_LIGHTLY: dict[str, Any] = {
+FRAME: PatchStyle = {"facecolor": "none", "edgecolor": INK, "linewidth": 1.3}
+HATCHED_LIGHTLY: PatchStyle = {
     "facecolor": "none",
     "edgecolor": "#70707090",
     "hatch": "|||",
     "linewidth": 0.0,
 }
-DOTTED: dict[str, Any] = {**HATCHED_LIGHTLY, "hatch": "...."}
+DOTTED: PatchStyle = {**HATCHED_LIGHTLY, "hatch": "...."}
 GREY = "#909090"
 """Colour of hatchings in paper style."""
 _INSET = 0.05
@@ -40,6 +40,13 @@ _TIP = np.array([(0.76, 0.03), (0.97, 0.03), (0.97, 0.24)])
 _TURN = np.linspace(0, 2 * np.pi, 17)[:-1]
 _RING = np.stack([0.19 + 0.08 * np.cos(_TURN), 0.19 + 0.08 * np.sin(_TURN)], axis=1)
 """Mark of a cell of one training: a ring in its upper left corner."""
+
+
+class FontStyle(TypedDict, total=False):
+    """Font of a cell's text, in Matplotlib's names."""
+
+    weight: str
+    style: Literal["normal", "italic", "oblique"]
 
 
 def fill_cells(axes: Axes, corners: Sequence[Corner], colours: Sequence[Any]) -> None:
@@ -88,14 +95,15 @@ def frame_significant_cells(axes: Axes, corners: Sequence[Corner]) -> None:
 
 def mark_single_seed_cells(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
     """Draw a small ring in cells with a single seed, in the colour of their text."""
-    style: dict[str, Any] = {"facecolor": "none", "edgecolor": list(inks), "linewidth": 0.7}
-    _add_shapes(axes, corners, _RING, "one training", **style)
+    edges = list(inks)
+    _add_shapes(
+        axes, corners, _RING, "one training", facecolor="none", edgecolor=edges, linewidth=0.7
+    )
 
 
 def make_single_seed_entry() -> Line2D:
     """Return a legend entry for cells with a single seed."""
-    ring: dict[str, Any] = {"marker": "o", "mfc": "none", "mec": INK, "ms": 5}
-    return Line2D([], [], ls="", **ring, label=ONE_TRAINING_LABEL)
+    return Line2D([], [], ls="", marker="o", mfc="none", mec=INK, ms=5, label=ONE_TRAINING_LABEL)
 
 
 def mark_clipped_cells(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
@@ -119,18 +127,25 @@ def make_hatch_entries(*, missing: bool, not_planned: bool) -> list[Patch]:
 
 
 def write_cell_text(
-    axes: Axes, corner: Corner, text: str, size: float, colour: str, *, down: float = 0.5, **kw: Any
+    axes: Axes,
+    corner: Corner,
+    text: str,
+    size: float,
+    colour: str,
+    *,
+    down: float = 0.5,
+    **font: Unpack[FontStyle],
 ) -> None:
     """Write text in a cell, its middle ``down`` cell heights below the upper edge."""
     x, y = corner
     text_of_cell = axes.text(
         x + 0.5, y + down, text, gid=CELL, ha="center", va="center", fontsize=size, color=colour,
-        **kw,
+        **font,
     )  # fmt: skip
     text_of_cell.set_in_layout(False)  # it lies inside the axes: not measuring it halves the time
 
 
-def _add_frames(axes: Axes, corners: Sequence[Corner], label: str, look: dict[str, Any]) -> None:
+def _add_frames(axes: Axes, corners: Sequence[Corner], label: str, look: PatchStyle) -> None:
     """Add frames over white lines, so that they are visible on dark cells too."""
     inside = _INSET + (1 - 2 * _INSET) * _WHOLE
     _add_shapes(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)

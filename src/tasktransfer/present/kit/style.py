@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import matplotlib as mpl
 import numpy as np
@@ -28,14 +28,25 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 INK = "#1a1a1a"
 NEUTRAL = "#bdbdbd"
 """Grey of baselines, far from every colour of the diverging scale, for colour-blind readers too."""
-MISSING: dict[str, Any] = {
+
+
+class PatchStyle(TypedDict):
+    """Style of a filled shape, in Matplotlib's names. Lines are in points."""
+
+    facecolor: str
+    edgecolor: str
+    linewidth: float
+    hatch: NotRequired[str | None]
+
+
+MISSING: PatchStyle = {
     "facecolor": "#d9d9d9",
     "edgecolor": "#808080",
     "hatch": "////",
     "linewidth": 0.0,
 }
 """Style of planned cells without a number."""
-NOT_PLANNED: dict[str, Any] = {
+NOT_PLANNED: PatchStyle = {
     "facecolor": "#fafafa",
     "edgecolor": "#c4c4c4",
     "hatch": "\\\\",

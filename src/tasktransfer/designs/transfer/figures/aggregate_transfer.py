@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -146,9 +145,9 @@ def _draw_panel(
     cell_grid.fill_cells(axes, list(shown), fills)
     for (corner, (delta, share)), colour in zip(shown.items(), fills, strict=True):
         ink = choose_text_colour(colour)
-        bold: dict[str, Any] = {} if share else {"weight": "bold"}
+        font: cell_grid.FontStyle = {} if share else {"weight": "bold"}
         cell_grid.write_cell_text(
-            axes, corner, format_signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **bold
+            axes, corner, format_signed(delta), 8 * scale, ink, down=0.36 if share else 0.5, **font
         )
         if share:
             cell_grid.write_cell_text(axes, corner, share, 6 * scale, ink, down=0.74)

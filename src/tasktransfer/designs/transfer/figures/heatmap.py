@@ -228,7 +228,7 @@ def _mark_cells_beyond(panel: Panel, limit: float, unit: str) -> Flags:
 
 def _choose_cell_look(
     panel: Panel, cell: tuple[int, int], unit: str, norm: TwoSlopeNorm, colours: Colormap
-) -> tuple[str, Any, str, dict[str, Any]]:
+) -> tuple[str, Any, str, cell_grid.FontStyle]:
     """Return text, fill, text colour and font style of a cell that is not empty."""
     mark = "*" if panel.partial[cell] else ""
     if cell[0] == cell[1]:

@@ -21,6 +21,7 @@ from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     INK,
     MISSING,
+    PatchStyle,
     add_legend_below,
     add_title,
     fold_name,
@@ -73,7 +74,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     return figure
 
 
-def get_bar_look(rank: int) -> dict[str, Any]:
+def get_bar_look(rank: int) -> PatchStyle:
     """Return the look of an algorithm's bars: a colour and, for readers without it, a pattern."""
     look = get_series_look(rank)
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
