@@ -81,7 +81,7 @@ CASES: dict[str, Case] = {
     "latin-1": Case(lines(*good()) + b'{"id": "caf\xe9"}\n', ":7", "not UTF-8", "Save the file as"),
     "utf-16": Case(lines(*good()).decode().encode("utf-16"), ":1", "UTF-16", "as UTF-8"),
     "nul bytes": Case(b"\0" * 200, ":1", "binary"),
-    "no turns": Case(with_third(messages=None), ":3", "messages", "must be a list"),
+    "no turns": Case(with_third(messages=None), ":3", "messages", "turns is missing"),
     "empty turns": Case(with_third(messages=[]), ":3", "has no turns", "remove the dialogue"),
     "turns of numbers": Case(with_third(messages=[1]), ":3", "messages[0]", "object"),
     "text is null": Case(

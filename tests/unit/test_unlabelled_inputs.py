@@ -103,3 +103,117 @@ def test_empty_turns_are_refused_with_an_option_of_predict_or_skipped(tmp_path: 
         f"{file}: 2 turns without text are skipped",
         f"{file}:3: The dialogue has no text, and gets no prediction",
     ]
+
+
+def test_dialogues_without_turns_are_refused_or_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    rows = [ROWS[0], {"name": "c", "turns": []}, {"name": "d"}, {"name": "e", "turns": None}]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(DataError) as found:
+        read(file, "dialogue", TURNS)
+    assert str(found.value).splitlines() == [
+        f"{file}:2, turns: The dialogue has no turns. Remove the dialogue, add its turns, or add "
+        "--skip-empty to skip it.",
+        *(
+            f"{file}:{line}, turns: The list of turns is missing. Remove the dialogue, add its "
+            "turns, or add --skip-empty to skip it."
+            for line in (3, 4)
+        ),
+        "To skip lines and dialogues that cannot be read, add the option --skip-broken.",
+    ]
+    notes: list[str] = []
+    inputs = list(read_inputs(file, "dialogue", TURNS, {}, notes, skip_empty=True))
+    assert [each.dialogue for each in inputs] == ["a"]
+    assert notes == [
+        f"{file}:2: 3 dialogues, of which this is the first, have no text, and get no prediction"
+    ]
+
+
+BROKEN = ["{", '{"name": "x", "turns": [{"said": 7}]}', '{"name": "y", "turns": 1}']
+
+
+def test_all_broken_lines_are_reported_or_skipped(tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(f"{line}\n" for line in [json.dumps(ROWS[0]), *BROKEN, "[]"]))
+    inputs = read_inputs(file, "dialogue", TURNS, {}, [])
+    assert next(inputs).dialogue == "a"
+    with pytest.raises(DataError) as found:
+        next(inputs)
+    reported = str(found.value).splitlines()
+    assert [line.partition(": ")[0] for line in reported[:-1]] == [
+        f"{file}:2",
+        f"{file}:3, turns[0].said",
+        f"{file}:4, turns",
+        f"{file}:5",
+    ]
+    assert "--skip-broken" in reported[-1]
+    notes: list[str] = []
+    inputs = read_inputs(file, "dialogue", TURNS, {}, notes, skip_broken=True)
+    assert [each.dialogue for each in inputs] == ["a"]
+    assert notes == [
+        f"{file}: 4 problems, whose lines or dialogues get no prediction",
+        *reported[:-1],
+    ]
+
+
+def test_reading_ends_after_twenty_problems(tmp_path: Path) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(f"{line}\n" for line in [json.dumps(ROWS[0]), *BROKEN * 20]))
+    with pytest.raises(DataError) as found:
+        read(file, "dialogue", TURNS)
+    reported = str(found.value).splitlines()
+    assert len(reported) == 22
+    assert "has more than 20 problems" in reported[20]
+    notes: list[str] = []
+    list(read_inputs(file, "dialogue", TURNS, {}, notes, skip_broken=True))
+    assert [notes[0], notes[-1]] == [
+        f"{file}: 60 problems, whose lines or dialogues get no prediction",
+        "and 40 more problems",
+    ]
+
+
+def test_rows_of_utterances_report_all_broken_dialogues(tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("name,said\na,hi\n,so\nb,\nb,yes\na,bye\nc,well\n")
+    section = {"text": "said", "id": "name"}
+    with pytest.raises(DataError) as found:
+        read(file, "dialogue", section)
+    problems = [line.partition(": ")[0] for line in str(found.value).splitlines()[:-1]]
+    assert problems == [f"{file}:3, name", f"{file}:4, said", f"{file}:6"]
+    inputs = read_inputs(file, "dialogue", section, {}, [], skip_broken=True)
+    assert [each.dialogue for each in inputs] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "section", "message"),
+    [
+        (
+            "new.csv",
+            "ticket,mesages\n1,2\n",
+            {"turns": "messages", "text": "text"},
+            "new.csv:1: The column messages is missing, but the training files have the dialogue "
+            "there. The file has the columns ticket, mesages. Did you mean 'mesages'? Rename",
+        ),
+        (
+            "new.csv",
+            "when,amount\n1,2\n",
+            {"text": "said", "id": "name"},
+            "new.csv:1: The columns said, name are missing, but the training files have the "
+            "dialogue there. The file has the columns when, amount. Rename the columns as in",
+        ),
+        (
+            "new.jsonl",
+            '\n{"a": 1}\n{"b": 2}\n',
+            {"turns": "chat.messages[].parts", "text": "text"},
+            "new.jsonl:2: The field chat.messages is missing, but the training files have the "
+            "dialogue there. The file has the fields a, b. Rename the fields as in",
+        ),
+    ],
+)
+def test_missing_columns_are_named(
+    tmp_path: Path, name: str, content: str, section: dict[str, Any], message: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError) as found:
+        read(tmp_path / name, "dialogue", section)
+    assert message in str(found.value)

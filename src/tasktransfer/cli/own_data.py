@@ -36,7 +36,9 @@ RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
 """Folders that are searched for FETA's release."""
 MAX_CHECKED_DIALOGUES = 2000
 """Maximum number of dialogues whose words are looked up in a model's vocabulary."""
-SKIP_EMPTY = "skip turns without text (skip: empty) instead of reporting them as errors"
+SKIP_EMPTY = (
+    "skip turns and dialogues without text (skip: empty) instead of reporting them as errors"
+)
 
 
 def add_data_commands(parts: Any) -> None:

@@ -18,7 +18,11 @@ from tasktransfer.cli.options import (
 )
 
 TRAIN_ON = ("train", "train+dev")
-SKIP_EMPTY = "skip turns without text instead of reporting them as errors"
+SKIP_EMPTY = "skip turns and dialogues without text instead of reporting them as errors"
+SKIP_BROKEN = (
+    "skip lines and dialogues that cannot be read, and count them, instead of reporting them as "
+    "errors"
+)
 
 
 def add_commands(commands: Any) -> None:
@@ -78,6 +82,7 @@ def add_commands(commands: Any) -> None:
     what = "predict N inputs at a time (default: %(default)s)"
     add_number(command, "--batch-size", what, default=32)
     add_flag(command, "--skip-empty", SKIP_EMPTY)
+    add_flag(command, "--skip-broken", SKIP_BROKEN)
 
 
 def parse_probability(text: str) -> float:
@@ -114,6 +119,8 @@ def predict_labels(args: argparse.Namespace) -> None:
     from tasktransfer.jobs.predict_job import PredictionRequest, predict_file
 
     request = PredictionRequest(
-        args.top_k, args.min_probability, args.batch_size, skip_empty=args.skip_empty
+        *(args.top_k, args.min_probability, args.batch_size),
+        skip_empty=args.skip_empty,
+        skip_broken=args.skip_broken,
     )
     predict_file(args.folder, args.file, args.out, request)

@@ -322,7 +322,8 @@ def select_method(
     some = [each for each in some if model in (None, each.model)]
     if not some:
         raise ConfigError(
-            f"--model {model}: The method was not run with this model. Choose one of "
+            f"--model {model}: The method was not run with this "
+            f"model.{suggest_name(str(model), models)} Choose one of "
             f"{', '.join(models) or 'its models (it has none)'}."
         )
     groups = group_candidates(some)

@@ -129,8 +129,9 @@ def _list_recommended(
     if others := list_other_models(study, dataset, task):
         _print_note(f"Only encoders can be exported, so {', '.join(others)} cannot be chosen.")
     row = read_recommendation(study, dataset, task)
-    if request.method is not None or row is None:
-        return []
+    models = {each.model for each in candidates}
+    if request.method is not None or row is None or request.model not in (None, "", *models):
+        return []  # ``select_method`` raises the error about an unknown model.
     found = find_recommended(candidates, row)
     if not found or request.model not in (None, "", *(each.model for each in found)):
         model = f" with {row['model']}" if isinstance(row["model"], str) else ""

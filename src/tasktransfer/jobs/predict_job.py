@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imports torch
 
 BATCHES, CHARACTERS = 32, 2_000_000
 """Most batches and characters of inputs that are read before they are predicted."""
-MOST_NOTES = 5
+MOST_NOTES = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class PredictionRequest:
     min_probability: float = 0.0
     batch_size: int = 32
     skip_empty: bool = False
+    skip_broken: bool = False
 
 
 def predict_file(folder: Path, file: Path, out: Path | None, request: PredictionRequest) -> None:
@@ -44,7 +45,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
 
     Raises:
         ConfigError: an option does not fit the model.
-        DataError: the file, or a line of it, cannot be read.
+        DataError: the file, or lines of it, cannot be read.
         ModelError: the folder is damaged.
     """
     from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
@@ -66,7 +67,9 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
             "unknown. Use tasktransfer.load_model, and pass objects with these fields."
         )
     inputs = read_inputs(
-        *(file, of.scope, of.dialogue, of.fields, notes), skip_empty=request.skip_empty
+        *(file, of.scope, of.dialogue, of.fields, notes),
+        skip_empty=request.skip_empty,
+        skip_broken=request.skip_broken,
     )
     with ExitStack() as stack:
         stream: TextIO = sys.stdout

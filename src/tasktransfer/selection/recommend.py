@@ -296,14 +296,14 @@ def _list_next_steps(question: Question, rankings: Sequence[Ranking]) -> Iterato
     if not any(ranking.is_significant for ranking in rankings):
         yield (
             "the cheapest measurement trains one epoch of each transfer: set "
-            f"selectors: [{PROBE}] with targets: [{question.dataset}/{question.target}] and run "
-            "snakemake"
+            f"selectors: [{PROBE}] with targets: [{question.dataset}/{question.target}], and run "
+            "the study with `tasktransfer run`"
         )
     first = [one.source for one in rankings[0].sources[:3]] if rankings else question.sources[:3]
     named = ", ".join("/".join(question.homes[one]) for one in first)
     yield (
         f"train the first {len(first)} in full: set sources: [{named}] and targets: "
-        f"[{question.dataset}/{question.target}] and run snakemake"
+        f"[{question.dataset}/{question.target}], and run the study with `tasktransfer run`"
     )
 
 

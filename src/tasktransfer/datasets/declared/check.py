@@ -6,9 +6,10 @@ No row is dropped silently.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -253,27 +254,20 @@ class _FileCheck:
     # --- dialogues and answers ---
 
     def _read_dialogues(self, path: Path, declaration: Declaration) -> None:
-        split, problems = self.splits[path], list[str]()
+        split, problems = self.splits[path], list[DataError | str]()
         readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
-        rows = self._read_valid_rows(path)
-        groups: Iterable[Iterable[SourceRow]] = ([row] for row in rows)
-        if declaration.dialogue.by_turn:
-            groups = [rows]
-        for group in groups:
-            if len(problems) >= MAX_BROKEN_LINES:
-                break
-            try:
-                name = f"{split}-{path.name}"
-                for dialogue in read_dialogues(group, declaration.dialogue, name, split):
-                    self.empty += len(dialogue.empty)
-                    if not dialogue.turns:
-                        continue
-                    self._record_dialogue(dialogue, split)
-                    self.short += len(dialogue.turns) == 1
-                    problems += self._read_answers(dialogue, readers, split)
-            except DataError as error:
-                problems.append(str(error))
-        self.problems += shorten_problems(problems)
+        rows = takewhile(lambda _: len(problems) < MAX_BROKEN_LINES, self._read_valid_rows(path))
+        for dialogue in read_dialogues(
+            *(rows, declaration.dialogue, f"{split}-{path.name}", split),
+            report=problems.append,
+        ):
+            self.empty += len(dialogue.empty)
+            if not dialogue.turns:
+                continue
+            self._record_dialogue(dialogue, split)
+            self.short += len(dialogue.turns) == 1
+            problems += self._read_answers(dialogue, readers, split)
+        self.problems += shorten_problems([*map(str, problems)])
         for reader in readers:
             self.skipped[reader.name] += reader.skipped
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,25 @@ from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 TRANSCRIPT_LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""
-EMPTY_TEXT_REMEDY = "remove the turn, add its text, or set dialogue.skip: empty to skip it"
+SKIP_EMPTY = "set dialogue.skip: empty"
+
+Report = Callable[[DataError], object]
+"""A function that records the problem of a dialogue, which is then left out."""
 
 
 class EmptyTurnError(DataError):
-    """A turn has no text. A caller can raise its problem again with another remedy."""
+    """A turn has no text, or a dialogue has no turns.
 
-    def __init__(self, location: Location, problem: str) -> None:
-        super().__init__(str(location.error(problem, EMPTY_TEXT_REMEDY)))
-        self.location, self.problem = location, problem
+    A caller can report the problem with another way to skip the turn or dialogue (``suggest``).
+    """
+
+    def __init__(self, location: Location, problem: str, remedy: str) -> None:
+        self.location, self.problem, self.remedy = location, problem, remedy
+        super().__init__(str(self.suggest(SKIP_EMPTY)))
+
+    def suggest(self, option: str) -> DataError:
+        """Return the error with an option that skips the turn or dialogue."""
+        return self.location.error(self.problem, f"{self.remedy}, or {option} to skip it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +109,11 @@ class DeclaredDialogue:
 
 
 def read_dialogues(
-    rows: Iterable[SourceRow], section: DialogueSection, name: str, split: str = ""
+    rows: Iterable[SourceRow],
+    section: DialogueSection,
+    name: str,
+    split: str = "",
+    report: Report | None = None,
 ) -> Iterator[DeclaredDialogue]:
     """Yield the dialogues of a file, in its order.
 
@@ -109,6 +123,8 @@ def read_dialogues(
         name: name of the file. It is the prefix of dialogue names if the file has none, or if they
             restart in each file.
         split: split of the file. It is the prefix of dialogue names that restart in each split.
+        report: function that records the problem of each dialogue that cannot be read. None to
+            raise the first problem.
 
     Raises:
         DataError: a row does not match the section. The message names file, line and field.
@@ -117,71 +133,99 @@ def read_dialogues(
         per = section.id.per if isinstance(section.id, DialogueName) else None
         name = {"file": f"{name}-", "split": f"{split}-", None: ""}[per]
     if section.rows is not None:
-        rows = _read_inner_rows(rows, section.rows)
-    if section.turns is not None:
-        for row in rows:
-            found = [
-                turn
-                for lists, location in find_lists(row.values, section.turns, row.location)
-                for turn in _read_turns(lists, section, location)
-            ]
-            if not found:
-                at = row.location.at(section.turns)
-                raise at.error("the dialogue has no turns", "remove the dialogue, or add its turns")
-            yield _build_dialogue(row, found, section, name)
-    elif section.id is None:
-        for row in rows:
-            yield _build_dialogue(row, [(row.values, row.location)], section, name)
-    else:
-        yield from _group_rows(rows, section, name)
+        rows = _read_inner_rows(rows, section.rows, report)
+    groups = _group_rows(rows, section, report) if section.by_turn else ([row] for row in rows)
+    for group in groups:
+        try:
+            turns = _list_turns(group, section)
+            dialogue = _build_dialogue(group[0], turns, section, name)
+        except DataError as error:
+            _report_or_raise(error, report)
+        else:
+            yield dialogue
 
 
-def _read_inner_rows(rows: Iterable[SourceRow], path: str) -> Iterator[SourceRow]:
+def _report_or_raise(error: DataError, report: Report | None) -> None:
+    if report is None:
+        raise error
+    report(error)
+
+
+def _list_turns(group: Sequence[SourceRow], section: DialogueSection) -> list[tuple[Any, Location]]:
+    """Return the turns of a dialogue: the items of its row's lists, or its rows themselves."""
+    if section.turns is None:
+        return [(row.values, row.location) for row in group]
+    (row,) = group
+    turns = [
+        turn
+        for lists, location in find_lists(row.values, section.turns, row.location)
+        for turn in _read_turns(lists, section, location)
+    ]
+    if not turns and section.skip != "empty":
+        at = row.location.at(section.turns)
+        raise EmptyTurnError(at, "the dialogue has no turns", "remove the dialogue, add its turns")
+    return turns
+
+
+def _read_inner_rows(
+    rows: Iterable[SourceRow], path: str, report: Report | None
+) -> Iterator[SourceRow]:
     """Yield the items of a list in each row, each with the row's other fields."""
-    key = path.partition(".")[0].removesuffix(LIST_MARK)
     for row in rows:
-        outer = {name: value for name, value in row.values.items() if name != key}
-        number = 0
-        for lists, location in find_lists(row.values, path.removesuffix(LIST_MARK), row.location):
-            items = cells.list_items(lists)
-            if items is None:
-                raise location.error(
-                    describe_wrong_value(lists, "a list of rows"),
-                    "write the object with the dialogues to a file of its own",
-                )
-            for item in items:
-                number += 1
-                inner = row.location.locate_item(number)
-                if not isinstance(item, Mapping):
-                    raise inner.at(path).error(describe_wrong_value(item, "an object in braces"))
-                yield SourceRow(row.number, {**outer, **item}, inner)
+        try:
+            yield from _list_inner_rows(row, path)
+        except DataError as error:
+            _report_or_raise(error, report)
+
+
+def _list_inner_rows(row: SourceRow, path: str) -> list[SourceRow]:
+    key = path.partition(".")[0].removesuffix(LIST_MARK)
+    outer = {name: value for name, value in row.values.items() if name != key}
+    inner_rows: list[SourceRow] = []
+    for lists, location in find_lists(row.values, path.removesuffix(LIST_MARK), row.location):
+        items = cells.list_items(lists)
+        if items is None:
+            raise location.error(
+                describe_wrong_value(lists, "a list of rows"),
+                "write the object with the dialogues to a file of its own",
+            )
+        for item in items:
+            inner = row.location.locate_item(len(inner_rows) + 1)
+            if not isinstance(item, Mapping):
+                raise inner.at(path).error(describe_wrong_value(item, "an object in braces"))
+            inner_rows.append(SourceRow(row.number, {**outer, **item}, inner))
+    return inner_rows
 
 
 def _group_rows(
-    rows: Iterable[SourceRow], section: DialogueSection, prefix: str
-) -> Iterator[DeclaredDialogue]:
-    """Yield one dialogue per group of consecutive rows with the same name."""
+    rows: Iterable[SourceRow], section: DialogueSection, report: Report | None
+) -> Iterator[Sequence[SourceRow]]:
+    """Yield the groups of consecutive rows with the same name of the dialogue."""
     seen: set[int] = set()
     group: list[SourceRow] = []
-    current: str | None = None
+    current, is_apart = "", False
     for row in rows:
-        name = _read_name(row, section)
-        if group and name != current:
-            yield _build_dialogue(
-                group[0], [(r.values, r.location) for r in group], section, prefix
-            )
-            group = []
-        if not group:
-            if hash(name) in seen:  # A hash takes eight bytes, for millions of dialogues.
-                raise row.location.error(
+        try:
+            name = _read_name(row, section)
+        except DataError as error:
+            _report_or_raise(error, report)
+            continue
+        if name != current:
+            if group:
+                yield group
+            group, current = [], name
+            is_apart = hash(name) in seen  # A hash takes eight bytes, for millions of dialogues.
+            seen.add(hash(name))
+            if is_apart:
+                problem = row.location.error(
                     f"the rows of dialogue {name!r} are not consecutive",
                     "sort the file by dialogue, or give each dialogue its own name",
                 )
-            seen.add(hash(name))
-        current = name
-        group.append(row)
+                _report_or_raise(problem, report)
+        if not is_apart:
+            group.append(row)
     if group:
-        yield _build_dialogue(group[0], [(r.values, r.location) for r in group], section, prefix)
+        yield group
 
 
 def _read_name(row: SourceRow, section: DialogueSection) -> str:
@@ -250,6 +294,12 @@ def _read_turns(
     found: Any, section: DialogueSection, location: Location
 ) -> list[tuple[Any, Location]]:
     """Return the turns in a list of objects or texts, in an object of lists, or in a transcript."""
+    if found is None and section.skip == "empty":
+        return []
+    if found is None:
+        raise EmptyTurnError(
+            location, "the list of turns is missing", "remove the dialogue, add its turns"
+        )
     if isinstance(found, str):
         found = _read_transcript(found, section, location)
     items = cells.list_items(found)
@@ -297,7 +347,7 @@ def _read_spoken_texts(
             continue
         if is_empty:
             problem = "the text is empty" if isinstance(text, str) else "the text is missing"
-            raise EmptyTurnError(at, problem)
+            raise EmptyTurnError(at, problem, "remove the turn, add its text")
         if not isinstance(text, str):
             raise at.error(describe_wrong_value(text, "a string"), _suggest_text_field(text))
         named = speaker if section.speaker or len(section.texts) < 2 else get_last_key(field)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.core.messages import format_quantity, suggest_name
 from tasktransfer.datasets.declared.dialogues import (
     DeclaredDialogue,
     EmptyTurnError,
@@ -17,17 +17,20 @@ from tasktransfer.datasets.declared.dialogues import (
 )
 from tasktransfer.datasets.declared.files import DataFile, check_file
 from tasktransfer.datasets.declared.row_fields import LIST_MARK, get_value
-from tasktransfer.datasets.declared.rows import read_rows
+from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError
+from tasktransfer.files.csv_file import open_csv
+from tasktransfer.files.locations import format_location
 
 MAX_TRIED_ROWS, MAX_GUESS_ROWS = 20, 500
 """Maximum numbers of rows on which the fields of the training files are tried, and from which the
 fields of another file are guessed."""
 
-SKIP_EMPTY = "remove the turn, give its text, or add --skip-empty to skip it"
+MAX_PROBLEMS = 20
+"""Maximum number of lines and dialogues that are reported because they cannot be read."""
 
 Scope = Literal["dialogue", "turn", "last_turn"]
 
@@ -66,30 +69,54 @@ def read_inputs(
     notes: list[str],
     *,
     skip_empty: bool = False,
+    skip_broken: bool = False,
 ) -> Iterator[Input]:
     """Yield the inputs of a file, in its order. The memory use does not depend on its size.
+
+    After the first problem, no inputs are yielded, but the file is read up to the last problem that
+    is reported.
 
     Args:
         stored: section ``dialogue`` of the training files. The fields are guessed if it is None, or
             if the file does not have its fields.
         fields: field of the query → path of its text.
         notes: list to which notes on the file are added.
-        skip_empty: whether turns without text are skipped instead of being errors.
+        skip_empty: whether turns without text, and dialogues without such turns, are skipped
+            instead of being errors.
+        skip_broken: whether lines and dialogues that cannot be read are skipped, up to
+            ``MAX_BROKEN_LINES``, instead of being errors.
 
     Raises:
-        DataError: the file, a row or a dialogue cannot be read. The message names file and line.
+        DataError: the file, rows or dialogues cannot be read. The message names file and line of
+            up to ``MAX_PROBLEMS`` problems.
     """
     file = check_file(path, "the command line")
     section = _select_section(file, stored, notes)
     if skip_empty:
         section = section.model_copy(update={"skip": "empty"})
-    empty, skipped, first = 0, 0, ""
-    for dialogue in _read_with_remedy(file, section, notes):
+    problems = list[str]()
+    most = MAX_BROKEN_LINES if skip_broken else MAX_PROBLEMS
+    rows = takewhile(lambda _: len(problems) <= most, _read_rows(file, notes, problems))
+    count, empty, skipped, first = 0, 0, 0, ""
+    name = file.path.name.partition(".")[0]
+    for dialogue in read_dialogues(
+        rows, section, name, report=lambda error: problems.append(_suggest_option(error))
+    ):
         skipped += len(dialogue.empty)
         if not dialogue.turns:
             empty, first = empty + 1, first or dialogue.location.place
             continue
-        yield from _build_inputs(dialogue, scope, fields)
+        try:
+            inputs = list(_build_inputs(dialogue, scope, fields))
+        except DataError as error:
+            problems.append(str(error))
+            continue
+        count += 1
+        if skip_broken or not problems:
+            yield from inputs
+    if problems and (not skip_broken or not count or len(problems) > most):
+        raise DataError("\n".join(_list_problem_lines(path, problems, most, can_skip=count > 0)))
+    notes += _describe_skipped_problems(path, problems)
     if skipped:
         turns = format_quantity(skipped, "turn")
         notes.append(f"{path}: {turns} without text {'is' if skipped == 1 else 'are'} skipped")
@@ -101,14 +128,45 @@ def read_inputs(
         notes.append(f"{first}: {problem}")
 
 
-def _read_with_remedy(
-    file: DataFile, section: DialogueSection, notes: list[str]
-) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a file. Errors about empty turns mention an option of ``predict``."""
+def _read_rows(file: DataFile, notes: list[str], problems: list[str]) -> Iterator[SourceRow]:
+    """Yield the rows of a file. Add the problems of broken lines to a list.
+
+    Raises:
+        DataError: the rest of the file cannot be read. The message lists the earlier problems, too.
+    """
     try:
-        yield from read_dialogues(read_rows(file, notes), section, file.path.name.partition(".")[0])
-    except EmptyTurnError as error:
-        raise error.location.error(error.problem, SKIP_EMPTY) from None
+        yield from read_rows(file, notes, problems)
+    except DataError as error:
+        raise DataError("\n".join([*problems[:MAX_PROBLEMS], str(error)])) from None
+
+
+def _suggest_option(error: DataError) -> str:
+    """Return a message, in which a remedy for an empty turn is an option of ``predict``."""
+    return str(error.suggest("add --skip-empty") if isinstance(error, EmptyTurnError) else error)
+
+
+def _list_problem_lines(
+    path: Path, problems: Sequence[str], most: int, *, can_skip: bool
+) -> Iterator[str]:
+    """Yield the lines of an error: the first problems, and advice."""
+    yield from problems[:MAX_PROBLEMS]
+    if len(problems) > most:
+        yield (
+            f"{path}: The rest of the file is not read, because the file has more than {most:,} "
+            "problems. Check that its format is that of the training files."
+        )
+    if can_skip:
+        yield "To skip lines and dialogues that cannot be read, add the option --skip-broken."
+
+
+def _describe_skipped_problems(path: Path, problems: Sequence[str]) -> Iterator[str]:
+    """Yield notes on lines and dialogues that are skipped."""
+    if problems:
+        count = format_quantity(len(problems), "problem")
+        yield f"{path}: {count}, whose lines or dialogues get no prediction"
+    yield from problems[:MAX_PROBLEMS]
+    if len(problems) > MAX_PROBLEMS:
+        yield f"and {format_quantity(len(problems) - MAX_PROBLEMS, 'more problem')}"
 
 
 def _select_section(
@@ -139,12 +197,52 @@ def _select_section(
     except DataError:
         if section is None:
             raise
+        if missing := _describe_missing_fields(file, section, first):
+            raise DataError(missing) from None
         return section  # Its error names the line.
     if section is not None and (section.turns, section.text) == (fit.model.turns, fit.model.text):
         return section
     listed = ", ".join(f"{key}: {value}" for key, value in fit.section.items())
-    notes.append(f"{file.path}: The fields of the file are guessed: {listed}")
+    reason = ""
+    if section is not None:
+        needed = ", ".join(_list_first_keys(section))
+        reason = f", because it cannot be read with those of the training files ({needed})"
+    notes.append(f"{file.path}: The fields of the file are guessed{reason}: {listed}")
     return fit.model
+
+
+def _list_first_keys(section: DialogueSection) -> list[str]:
+    """Return the fields of a row without which no dialogue can be read."""
+    lists = section.rows or section.turns
+    texts = section.texts if lists is None else ()
+    names = [section.id_field] if section.by_turn else []
+    paths = [path.partition(LIST_MARK)[0] for path in (lists, *texts, *names) if path]
+    return list(dict.fromkeys(path for path in paths if path))
+
+
+def _describe_missing_fields(
+    file: DataFile, section: DialogueSection, rows: Sequence[SourceRow]
+) -> str:
+    """Return the error about fields that no row has. Empty if the rows have all fields."""
+    keys = list(dict.fromkeys(key for row in rows for key in row.values))
+    missing = [
+        path
+        for path in _list_first_keys(section)
+        if path not in keys and path.partition(".")[0] not in keys
+    ]
+    if not missing:
+        return ""
+    place, kind = rows[0].location.place, "fields" if file.format != "csv" else "columns"
+    if file.format == "csv":
+        place = format_location(file.path, open_csv(file.path).header_line)
+    are = (
+        f"{kind[:-1]} {missing[0]} is" if len(missing) == 1 else f"{kind} {', '.join(missing)} are"
+    )
+    return (
+        f"{place}: The {are} missing, but the training files have the dialogue there. The file has "
+        f"the {kind} {', '.join(keys)[:300]}.{suggest_name(missing[0], keys)} Rename the {kind} as "
+        "in the training files, or choose another file."
+    )
 
 
 def _can_read(section: DialogueSection, rows: Sequence[SourceRow]) -> bool:

@@ -332,15 +332,10 @@ class _Surveyor:
                 f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
                 f"sampled with seed {shares.seed}"
             )
-        if self.empty_turns:
-            turns = format_quantity(self.empty_turns, "turn")
-            verbs = ["is" if n == 1 else "are" for n in (self.empty_turns, self.empty_dialogues)]
-            dialogues = format_quantity(self.empty_dialogues, "dialogue")
-            also = f", and so {verbs[1]} {dialogues} without any other turn"
-            notes.append(
-                f"{turns} without text {verbs[0]} skipped (dialogue.skip: empty)"
-                f"{also if self.empty_dialogues else ''}"
-            )
+        empty = (("turn", self.empty_turns), ("dialogue", self.empty_dialogues))
+        if parts := [f"{format_quantity(n, thing)} without text" for thing, n in empty if n]:
+            verb = "is" if self.empty_turns + self.empty_dialogues == 1 else "are"
+            notes.append(f"{' and '.join(parts)} {verb} skipped (dialogue.skip: empty)")
         if same := count_duplicates(self.groups):
             notes.append(
                 f"{same:,} of the {len(self.groups):,} training dialogues have the same text as "
