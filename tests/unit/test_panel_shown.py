@@ -252,12 +252,13 @@ def test_the_answer_says_what_is_planted() -> None:
         "ratings (95 % interval 30.0 to 50.0)."
     )
     assert second == (
-        "Panel correlates significantly better than single on 1 of 3 rated sets (Persona_USR) and "
-        "significantly worse than cosine-last on 1 of 3 rated sets (Persona_USR)."
+        "With human ratings, panel correlates significantly better than single on 1 of 3 rated "
+        "sets (Persona_USR) and significantly worse than cosine-last on 1 of 3 rated sets "
+        "(Persona_USR)."
     )
     assert third == (
         "In panel, the correlation of the expert for a set's own domain is significantly higher "
-        "than the other experts' mean on 1 (Persona_USR) of 1 rated set in the trained domains."
+        "than the other experts' mean on 1 of 1 rated set in the trained domains (Persona_USR)."
     )
 
 
@@ -314,4 +315,4 @@ def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
     frames["tests"] = frames["tests"].query("against == 'cosine-last'")
     first, second = write_answer(view_of(**frames))
     assert "single has a Spearman correlation" in first
-    assert "Single correlates significantly worse than cosine-last on 1 of 3" in second
+    assert "single correlates significantly worse than cosine-last on 1 of 3" in second

@@ -127,8 +127,8 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
         return ""
     if not parts:
         return f"{rater.capitalize()} {none}."
-    rest = f" It {none}." if unsure else ""
-    return f"{rater.capitalize()} correlates {_join_names(parts)}.{rest}"
+    rest = f" {rater.capitalize()} {none}." if unsure else ""
+    return f"With human ratings, {rater} correlates {_join_names(parts)}.{rest}"
 
 
 def is_significant(rows: pd.DataFrame) -> pd.Series:
@@ -155,11 +155,12 @@ def _describe_own_experts(frames: Frames) -> str:
             f"{_format_sets(len(some))}."
         )
     text = [
-        f"significantly {word} than the other experts' mean on {len(names)} ({', '.join(names)})"
+        f"significantly {word} than the other experts' mean on {len(names)} of "
+        f"{_format_sets(len(some))} in the trained domains ({', '.join(names)})"
         for word, names in (("higher", above), ("lower", below))
         if len(names)
     ]
-    return f"{whose} is {' and '.join(text)} of {_format_sets(len(some))} in the trained domains."
+    return f"{whose} is {' and '.join(text)}."
 
 
 def _format_sets(count: int) -> str:
