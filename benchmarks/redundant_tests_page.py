@@ -37,8 +37,8 @@ Only tests of the same group and tier count.
 
 ## Results
 
-The column "no own branch" counts the functions whose branches are all covered by other functions
-as well. Functions that were counted before do not count as other functions.
+The column "no own branch" counts the functions whose branches are all covered by the remaining
+functions as well. A function that has been counted does not remain.
 
 {groups}
 
