@@ -24,7 +24,7 @@ from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
-from tasktransfer.designs.transfer.report.learned import list_unlearned
+from tasktransfer.designs.transfer.report.learned import format_unlearned_list
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
@@ -244,7 +244,7 @@ def test_the_guide_to_the_report_quotes_its_answer(
     assert len(sentences) == 2
     for sentence in sentences:
         assert sentence in words
-    listed = list_unlearned(references[references["is_best"]], {})
+    listed = format_unlearned_list(references[references["is_best"]], {})
     assert listed.partition(". ")[0] in words
 
 

@@ -17,7 +17,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
-from tasktransfer.designs.transfer.challenge_rules import MEANING, explain_ineligible
+from tasktransfer.designs.transfer.challenge_rules import MEANING, explain_ineligibility
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.plan import MultiSource, Revisions
 from tasktransfer.designs.transfer.runs import select_transfer_runs
@@ -238,7 +238,7 @@ def finished_run(folder: Path, **changes: Any) -> tuple[Run, dict[str, Any]]:
 
 
 def reasons(run: Run, record: dict[str, Any]) -> list[str]:
-    return explain_ineligible(
+    return explain_ineligibility(
         run.about["dataset"], run.about["sources"], run.about["target"], record
     )
 

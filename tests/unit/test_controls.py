@@ -157,7 +157,7 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     [
         ({"controls": ["shuffled"]}, "shuffled_source"),
         ({"controls": ["self_transfer", "self_transfer"]}, "duplicates"),
-        ({"seeds": 3, "baseline_seeds": [0, 1]}, "does not contain 2 of seeds"),
+        ({"seeds": 3, "baseline_seeds": [0, 1]}, "must contain every seed in seeds"),
     ],
 )
 def test_what_cannot_be_is_refused(keys: dict[str, Any], said: str) -> None:

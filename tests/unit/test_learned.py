@@ -8,7 +8,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.report.learned import (
     compare_scores,
-    describe_unlearned,
+    describe_unlearned_baselines,
     select_learned_cells,
 )
 
@@ -45,7 +45,9 @@ def test_a_baseline_is_compared_with_the_best_reference_by_its_mean() -> None:
 
 
 def test_the_sentence_names_scores_references_and_what_to_do() -> None:
-    (sentence,) = describe_unlearned(compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE))
+    (sentence,) = describe_unlearned_baselines(
+        compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
+    )
     assert sentence.startswith("1 of 2 baselines has not learned, compared with the best simple")
     assert "D/topics (baseline: 30.0; TF-IDF, logistic regression: 31.0)" in sentence
     assert "training.updates" in sentence
@@ -55,14 +57,16 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
 
 def test_a_study_without_sources_is_not_said_to_be_about_transfer() -> None:
     compared = compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
-    (sentence,) = describe_unlearned(compared, has_sources=False)
+    (sentence,) = describe_unlearned_baselines(compared, has_sources=False)
     assert "transfers" not in sentence
     assert "Use a reference, or train for more updates (training.updates)." in sentence
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
-    assert not [*describe_unlearned(compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))]
-    assert not [*describe_unlearned(pd.DataFrame())]
+    assert not [
+        *describe_unlearned_baselines(compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))
+    ]
+    assert not [*describe_unlearned_baselines(pd.DataFrame())]
 
 
 def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
@@ -86,6 +90,6 @@ def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
 
 def test_models_are_named_if_there_are_several() -> None:
     several = pd.concat([runs(topics=(1.0,)), runs(topics=(50.0,)).assign(model="gpt")])
-    (sentence,) = describe_unlearned(compare_scores(several, REFERENCE))
+    (sentence,) = describe_unlearned_baselines(compare_scores(several, REFERENCE))
     assert "1 of 2 baselines" in sentence
     assert "D/topics with bert (baseline: 1.0;" in sentence

@@ -221,7 +221,7 @@ def test_fine_tuning_is_in_the_curve_if_its_samples_were_trained(
     study = open_study("curve.yaml")
     assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2"]) == 0
     told = capsys.readouterr().out
-    assert "bert: 2 of 2 seeds of fine-tuning are not in the curve" in told
+    assert "bert: The curve lacks 2 of 2 seeds of fine-tuning" in told
     accuracy = {**SAMPLES, "baseline": 1.0}
     write_records(study, lambda run: 0.4 + 0.5 * accuracy[run.method])
     assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2", "--json"]) == 0
@@ -234,7 +234,7 @@ def test_fine_tuning_is_in_the_curve_if_its_samples_were_trained(
     sample = next(run for run in study.plan.runs if is_sample(run))
     Path(study.get_record_path(sample.stages[0])).unlink()
     assert cli.main(["learning-curve", "curve.yaml", "--seeds", "2"]) == 0
-    assert "bert: 1 of 2 seeds of fine-tuning are not in the curve" in capsys.readouterr().out
+    assert "bert: The curve lacks 1 of 2 seeds of fine-tuning" in capsys.readouterr().out
     for command in ("collect", "statistics", "figures", "report"):
         assert cli.main([command, "curve.yaml"]) == 0, capsys.readouterr().err
     assert "fine-tuning" in Path("results/figures/learning_curve.md").read_text()

@@ -15,12 +15,12 @@ from tasktransfer.designs.transfer.figures.forest import (
 from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
 from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
-from tasktransfer.designs.transfer.report.learned import list_unlearned
+from tasktransfer.designs.transfer.report.learned import format_unlearned_list
 from tasktransfer.designs.transfer.report.open_answer import build_open_answer
 from tasktransfer.designs.transfer.report.targets import (
-    build_targets,
+    build_target_blocks,
     describe_verdict,
-    list_targets,
+    render_targets,
 )
 from tasktransfer.present.numbers import format_signed
 from tasktransfer.present.sentences import format_with_interval
@@ -125,13 +125,13 @@ def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
 
 def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
-    assert list_unlearned(compared, {("D", "x"): "X"}) == (
+    assert format_unlearned_list(compared, {("D", "x"): "X"}) == (
         "2 of 3 baselines have not learned (mean score not above the best simple reference, or one "
         "answer only). Differences from that reference, in points: D y −20.0 (collapsed) and "
         "D X −1.0. For these targets, the study cannot show which sources help."
     )
-    assert list_unlearned(compare(("z", 70.0, "learned")), {}) == ""
-    assert "sources" not in list_unlearned(compared, {}, has_sources=False)
+    assert format_unlearned_list(compare(("z", 70.0, "learned")), {}) == ""
+    assert "sources" not in format_unlearned_list(compared, {}, has_sources=False)
 
 
 def test_the_answer_has_declared_short_names_and_no_initials() -> None:
@@ -146,7 +146,7 @@ def test_the_answer_has_declared_short_names_and_no_initials() -> None:
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
     eight, fourteen = (
-        list_unlearned(compare(*[(f"t{i}", float(i), "not better") for i in range(n)]), {})
+        format_unlearned_list(compare(*[(f"t{i}", float(i), "not better") for i in range(n)]), {})
         for n in (8, 14)
     )
     assert "more" not in eight and "D t7 −33.0" in eight
@@ -212,7 +212,7 @@ def test_ties_at_0_name_no_source() -> None:
         delta = [deltas[0] if source == B else deltas[1] for source in cells.loc[to_a, "source"]]
         changed = cells.copy()
         changed.loc[to_a, "delta"] = delta
-        block, *others = list_targets(RESULTS.replace({"cells": changed}))
+        block, *others = build_target_blocks(RESULTS.replace({"cells": changed}))
         assert block.name == A and block.best == words
         assert all(other.best.startswith("highest observed change: ") for other in others)
 
@@ -220,7 +220,7 @@ def test_ties_at_0_name_no_source() -> None:
 def test_a_target_without_a_learned_baseline_gets_its_advice_first() -> None:
     states = [(A, 10.0, "not better"), (B, 70.0, "learned"), (C, 70.0, "learned")]
     references = compare(*states).assign(dataset="DailyDialog", model="bert")
-    first, second, _ = list_targets(RESULTS.replace({"references": references}))
+    first, second, _ = build_target_blocks(RESULTS.replace({"references": references}))
     assert first.advice.startswith("no source is recommended: the baseline has not learned (score")
     assert second.advice == ""
 
@@ -243,7 +243,7 @@ def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> Non
             "q": [0.333, NAN],
         }
     )
-    block, other, _ = list_targets(RESULTS.replace({"methods": methods}))
+    block, other, _ = build_target_blocks(RESULTS.replace({"methods": methods}))
     assert block.chosen == (
         "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]; +1.9 "
         "[−8.8, +12.6] points compared with the recommended method (frozen embeddings with "
@@ -281,7 +281,7 @@ def test_an_empty_filter_has_a_message() -> None:
     message = "No source has a significant effect"
     for is_significant in (False, True):
         changed = cells.assign(significant=is_significant)
-        html = build_targets(RESULTS.replace({"cells": changed}))
+        html = render_targets(RESULTS.replace({"cells": changed}))
         assert (message in str(html)) is not is_significant
 
 

@@ -15,7 +15,7 @@ from small_study import SMALL, parse
 
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.recommend import list_unlearned_warnings, parse_question
+from tasktransfer.designs.transfer.recommend import list_baseline_warnings, parse_question
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
@@ -261,7 +261,7 @@ def states(state: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("state", "warns"), [("not better", True), ("learned", False)])
 def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns: bool) -> None:
-    text = "".join(list_unlearned_warnings(QUESTION, states(state)))
+    text = "".join(list_baseline_warnings(QUESTION, states(state)))
     assert ("warning: The baseline has not learned" in text) is warns
     assert ("difference: −10.0 [−15.0, −5.0]" in text) is warns
 

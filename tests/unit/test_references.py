@@ -31,7 +31,7 @@ from tasktransfer.data.cache import cache_dataset
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.commands import list_unlearned_warnings
+from tasktransfer.designs.transfer.commands import list_baseline_warnings
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, select_transfer_runs
 from tasktransfer.designs.transfer.statistics.references import make_references
 from tasktransfer.evaluation.reference import get_predictor
@@ -294,7 +294,7 @@ def test_without_a_finished_reference_the_table_is_empty(study: Study) -> None:
 
 
 def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: Study) -> None:
-    assert list_unlearned_warnings(study) == [], "no table"
+    assert list_baseline_warnings(study) == [], "no table"
 
     def write(right: Callable[[Run, str], float]) -> None:
         metadata = Metadata("references", "c" * 64, True, 4)
@@ -303,9 +303,9 @@ def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: 
             write_frame(Path(study.tables, f"{name}.parquet"), frame, COLUMNS[name], metadata)
 
     write(lambda run, task: 0.5 if is_reference(run) else 0.9)
-    assert list_unlearned_warnings(study) == []
+    assert list_baseline_warnings(study) == []
     write(lambda run, task: 0.5 if is_reference(run) else 0.2 if task == TASKS[0] else 0.9)
-    first, *_ = list_unlearned_warnings(study)
+    first, *_ = list_baseline_warnings(study)
     assert first.startswith("1 of 2 baselines has not learned, compared with")
     assert f"DailyDialog/{TASKS[0]}" in first and "difference" in first
 

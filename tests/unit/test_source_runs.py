@@ -9,7 +9,7 @@ import pytest
 from finished_stages import MODEL, TASKS, opened
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.designs.transfer.tables.uncertainty import drop_unused_baselines, is_source_run
+from tasktransfer.designs.transfer.tables.printed_rows import drop_unused_baselines, is_source_run
 
 ER, DNLI, TC = TASKS
 GROUP = {"dataset": "DailyDialog", "model": "tiny-bert", "algorithm": "multitask"}

@@ -31,7 +31,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.by_selector import select_first_sources
 from tasktransfer.designs.challenge.policy import Policy
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
-from tasktransfer.designs.transfer.challenge_rules import explain_ineligible
+from tasktransfer.designs.transfer.challenge_rules import explain_ineligibility
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.records import (
@@ -167,7 +167,7 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
         )
     if describe_unrecorded_selections(run.stages[-1], record):
         return None
-    reasons = explain_ineligible(
+    reasons = explain_ineligibility(
         run.about["dataset"], run.about["sources"], run.about["target"], record
     )
     if reasons:

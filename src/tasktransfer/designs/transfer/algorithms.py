@@ -62,7 +62,7 @@ def _build_multitask_finetune(sources: Tasks, target: str) -> list[Step]:
 def _build_sequential(sources: Tasks, target: str) -> list[Step]:
     """Return steps that train on one source after the other, in this order, then on the target.
 
-    Not in the paper. With one source it equals pretrain_finetune.
+    Not in the paper. With one source, it is identical to pretrain_finetune.
     """
     return [_build_step((task,), (task,)) for task in (*sources, target)]
 
@@ -152,7 +152,7 @@ ORDERED = frozenset({"sequential"})
 
 
 def expand_algorithms(names: Any) -> Any:
-    """Return the names in a config, with those that ``all`` means."""
+    """Return the algorithms of a config, with ``all`` replaced by the paper's algorithms."""
     return list(PAPER_ALGORITHMS) if names == "all" else names
 
 
@@ -162,7 +162,10 @@ def order_algorithms(names: Tasks) -> Tasks:
 
 
 def order_sources(algorithm: str, sources: Tasks) -> Tasks:
-    """Return the sources in the order of a run's name: sorted if they are a set."""
+    """Return the sources in the order that a run's name has.
+
+    They are sorted unless the algorithm depends on their order.
+    """
     return tuple(sources) if algorithm in ORDERED else tuple(sorted(sources))
 
 

@@ -58,7 +58,7 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     if written is None:
         return None
     try:
-        return [_parse_row(row) for row in written]
+        return [_parse_checked_target(row) for row in written]
     except (KeyError, TypeError, ValueError) as error:
         path = Path(results, get_choice_file_name(LEARNED_TARGETS))
         raise RecordError(
@@ -67,7 +67,7 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
         ) from error
 
 
-def _parse_row(row: Mapping[str, Any]) -> CheckedTarget:
+def _parse_checked_target(row: Mapping[str, Any]) -> CheckedTarget:
     return {
         "dataset": str(row["dataset"]),
         "model": str(row["model"]),
@@ -89,13 +89,14 @@ def list_learned_targets(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
 def select_run_names(
     names: Sequence[RunName], config: TransferConfig, learned: frozenset[Target]
 ) -> list[RunName]:
-    """Return the runs of a study without transfers to targets that are not ``learned``.
+    """Return the names of a study's runs, leaving out targets that were not learned.
 
     The baseline of a task that only serves as a source is left out, too, if no transfer uses it.
 
     Args:
         names: all runs of the study.
-        learned: targets that keep their transfers and controls.
+        learned: targets whose transfers and controls are kept. Other targets keep only their
+            baselines.
     """
     kept = [name for name in names if name[2] == BASELINE or (name[0], name[1], name[4]) in learned]
     used = {
@@ -115,8 +116,8 @@ def select_run_names(
     ]
 
 
-def list_checked_targets(config: TransferConfig) -> dict[str, list[str]]:
-    """Return a mapping from dataset to targets of its pairs, in the order of the config."""
+def group_targets_by_dataset(config: TransferConfig) -> dict[str, list[str]]:
+    """Map each dataset to the targets of its pairs, in the order of the config."""
     return {
         dataset.name: list(dict.fromkeys(target for _, target in dataset.pairs))
         for dataset in config.datasets
@@ -127,9 +128,9 @@ def list_checked_targets(config: TransferConfig) -> dict[str, list[str]]:
 def list_compared_nodes(
     runs: Iterable[Run], targets: Mapping[str, Sequence[str]]
 ) -> tuple[Stage | Fit, ...]:
-    """Return the nodes whose dev scores are compared: baselines of ``targets``, and references.
+    """Return the baselines and references whose dev scores are compared.
 
-    ``targets`` has the target tasks by dataset.
+    ``targets`` maps each dataset to its target tasks.
     """
     found: dict[str, Stage | Fit] = {}
     for run in runs:

@@ -1,8 +1,8 @@
 """Rules of the FETA challenge, for configs, plans and records.
 
-``find_broken_rules`` checks one run, and ``refuse_forbidden`` a run of a plan.
+``find_broken_rules`` checks one run, and ``check_challenge_rules`` a run of a plan.
 ``list_forbidden_keys`` lists the keys of a config that would lead to a forbidden run, so that the
-file is refused before training. ``explain_ineligible`` checks finished records.
+config is rejected before training. ``explain_ineligibility`` checks finished records.
 
 Participants must check rules that no config can show: see ``OUT_OF_SCOPE``.
 """
@@ -44,7 +44,7 @@ OUT_OF_SCOPE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenRule:
     """A broken rule: its name in ``MEANING``, and what breaks it (a sentence without full stop)."""
 
     rule: str
@@ -64,31 +64,31 @@ def find_broken_rules(
     *,
     few_sample: bool,
     limit_test: int | None,
-) -> list[Broken]:
+) -> list[BrokenRule]:
     """Return every rule that one run breaks, or an empty list if it may be submitted."""
     rules = []
     if not few_sample:
-        rules.append(Broken(FEW_SAMPLE, "The value of data.few_sample is false"))
+        rules.append(BrokenRule(FEW_SAMPLE, "The value of data.few_sample is false"))
     if limit_test is not None:
-        rules.append(Broken(WHOLE_TEST, f"The value of training.limit_test is {limit_test}"))
+        rules.append(BrokenRule(WHOLE_TEST, f"The value of training.limit_test is {limit_test}"))
     rules += [
-        _report_foreign_task(dataset, s)
+        _describe_foreign_task(dataset, s)
         for s in (*sources, target)
         if s not in DATASETS[dataset].tasks
     ]
     if len(sources) >= len(DATASETS[dataset].tasks):
-        rules.append(_report_excess_sources(dataset, target, len(sources)))
+        rules.append(_describe_excess_sources(dataset, target, len(sources)))
     if target in sources:
-        rules.append(_report_self_source(target))
+        rules.append(_describe_self_source(target))
     return rules
 
 
-def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
+def check_challenge_rules(config: TransferConfig, run_name: RunName) -> None:
     """Raise ConfigError if a run breaks the challenge's rules.
 
     The config is checked when it is read. This check covers plans that are built in other ways.
     """
-    dataset, model, algorithm, sources, target, _ = wanted
+    dataset, model, algorithm, sources, target, _ = run_name
     problems = find_broken_rules(
         dataset,
         sources,
@@ -98,15 +98,17 @@ def refuse_forbidden(config: TransferConfig, wanted: RunName) -> None:
     )
     if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]} Fix "
+            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
             "the config, or set rules: free (a study with these rules cannot be submitted)."
         )
 
 
-def explain_ineligible(
+def explain_ineligibility(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
-    """Return sentences that say why a run's record may not be submitted, or none if it may.
+    """Return sentences that say why a run's record may not be submitted.
+
+    The list is empty if the record may be submitted.
 
     The training data are read from the identity of the run's stage, which the digest secures, and
     the rules of its study from ``provenance.rules``. A record of a free study is excluded even if
@@ -136,18 +138,20 @@ def explain_ineligible(
     return reasons
 
 
-def _report_foreign_task(dataset: str, name: str) -> Broken:
+def _describe_foreign_task(dataset: str, name: str) -> BrokenRule:
     owner = next((other for other in DATASETS if name in DATASETS[other].tasks), "no dataset")
-    return Broken(SAME_DATASET, f"{name!r} is a task of {owner}, not of {dataset}")
+    return BrokenRule(SAME_DATASET, f"{name!r} is a task of {owner}, not of {dataset}")
 
 
-def _report_excess_sources(dataset: str, target: Any, count: int) -> Broken:
+def _describe_excess_sources(dataset: str, target: Any, count: int) -> BrokenRule:
     most = len(DATASETS[dataset].tasks) - 1
-    return Broken(SOURCES, f"{target} has {count} sources, but {dataset} has {most} other tasks")
+    return BrokenRule(
+        SOURCES, f"{target} has {count} sources, but {dataset} has {most} other tasks"
+    )
 
 
-def _report_self_source(target: str) -> Broken:
-    return Broken(NOT_ITSELF, f"{target!r} is its own source")
+def _describe_self_source(target: str) -> BrokenRule:
+    return BrokenRule(NOT_ITSELF, f"{target!r} is its own source")
 
 
 # --- configs -------------------------------------------------------------------------------------
@@ -162,52 +166,56 @@ def list_forbidden_keys(study: Any) -> dict[str, str]:
     if _get_nested_value(study, "rules") != "challenge":
         return {}
     messages: dict[str, str] = {}
-    for path, rule, remedy in _find_refusals(study):
+    for path, rule, remedy in _find_forbidden_keys(study):
         messages.setdefault(path, f"{rule}. {remedy}.")
     return messages
 
 
-Refusal = tuple[str, Broken, str]
+ForbiddenKey = tuple[str, BrokenRule, str]
 """Key path, broken rule and remedy (a sentence)."""
 
 
-def _find_refusals(study: Any) -> Iterator[Refusal]:
+def _find_forbidden_keys(study: Any) -> Iterator[ForbiddenKey]:
     free = "rules: free allows it, but its records cannot be submitted"
     if _get_nested_value(study, "data", "few_sample") is False:
         yield (
             "data.few_sample",
-            Broken(FEW_SAMPLE, "The value is false"),
+            BrokenRule(FEW_SAMPLE, "The value is false"),
             f"Set it to true ({free})",
         )
     limit = _get_nested_value(study, "training", "limit_test")
     if limit is not None:
-        what = Broken(WHOLE_TEST, f"The value is {limit!r}")
+        what = BrokenRule(WHOLE_TEST, f"The value is {limit!r}")
         yield "training.limit_test", what, f"Remove it ({free})"
     for dataset in DATASETS:
         section, path = _get_nested_value(study, "datasets", dataset), f"datasets.{dataset}"
         for role in ("tasks", "sources", "targets"):
             for index, name in enumerate(_get_nested_list(section, role)):
-                yield from _find_foreign_refusals(dataset, name, f"{path}.{role}[{index}]")
+                yield from _check_task_owner(dataset, name, f"{path}.{role}[{index}]")
         for index, pair in enumerate(_get_nested_list(section, "pairs")):
             for role in ("source", "target"):
-                yield from _find_foreign_refusals(
+                yield from _check_task_owner(
                     dataset, _get_nested_value(pair, role), f"{path}.pairs[{index}].{role}"
                 )
             source = _get_nested_value(pair, "source")
             if source is not None and source == _get_nested_value(pair, "target"):
-                yield f"{path}.pairs[{index}]", _report_self_source(source), "Choose another source"
+                yield (
+                    f"{path}.pairs[{index}]",
+                    _describe_self_source(source),
+                    "Choose another source",
+                )
     for index, item in enumerate(_get_nested_list(study, "multi_source", "named")):
-        yield from _find_named_refusals(f"multi_source.named[{index}]", item)
+        yield from _check_named_target(f"multi_source.named[{index}]", item)
     if _get_nested_value(study, "multi_source", "mode") == "auto":
         count = _get_nested_value(study, "multi_source", "sources_per_target")
         for dataset in DATASETS:
             studied = _get_nested_value(study, "datasets", dataset) is not None
             if studied and isinstance(count, int) and count >= len(DATASETS[dataset].tasks):
-                what = _report_excess_sources(dataset, "A target", count)
+                what = _describe_excess_sources(dataset, "A target", count)
                 yield "multi_source.sources_per_target", what, "Reduce it"
 
 
-def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
+def _check_named_target(path: str, item: Any) -> Iterator[ForbiddenKey]:
     dataset, target = _get_nested_value(item, "dataset"), _get_nested_value(item, "target")
     sources = _get_nested_list(item, "sources")
     if not isinstance(dataset, str) or dataset not in DATASETS:
@@ -215,21 +223,21 @@ def _find_named_refusals(path: str, item: Any) -> Iterator[Refusal]:
     if len(sources) >= len(DATASETS[dataset].tasks):
         yield (
             f"{path}.sources",
-            _report_excess_sources(dataset, target, len(sources)),
-            "Remove some",
+            _describe_excess_sources(dataset, target, len(sources)),
+            "Remove some of them",
         )
-    yield from _find_foreign_refusals(dataset, target, f"{path}.target")
+    yield from _check_task_owner(dataset, target, f"{path}.target")
     for index, source in enumerate(sources):
-        yield from _find_foreign_refusals(dataset, source, f"{path}.sources[{index}]")
+        yield from _check_task_owner(dataset, source, f"{path}.sources[{index}]")
         if source == target:
-            yield f"{path}.sources[{index}]", _report_self_source(source), "Remove it"
+            yield f"{path}.sources[{index}]", _describe_self_source(source), "Remove it"
 
 
-def _find_foreign_refusals(dataset: str, name: Any, path: str) -> Iterator[Refusal]:
-    """Yield a refusal if a task belongs to another dataset; unknown names are ignored here."""
+def _check_task_owner(dataset: str, name: Any, path: str) -> Iterator[ForbiddenKey]:
+    """Yield the key if its task belongs to another dataset. Unknown names are ignored here."""
     elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
-        yield path, _report_foreign_task(dataset, name), f"Use tasks of {dataset}"
+        yield path, _describe_foreign_task(dataset, name), f"Use tasks of {dataset}"
 
 
 def _get_nested_value(value: Any, *keys: str) -> Any:

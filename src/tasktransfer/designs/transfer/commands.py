@@ -12,7 +12,7 @@ from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
     describe_skipped_targets,
-    list_checked_targets,
+    group_targets_by_dataset,
     list_learned_targets,
     read_checked_targets,
 )
@@ -46,7 +46,7 @@ def make_choice(study: Study, name: str) -> None:
 
 
 def check_baselines(study: Study, name: str) -> None:
-    """Choose the targets whose baselines beat the references on the dev split.
+    """Choose and store the targets whose baselines beat the references on the dev split.
 
     Raises:
         RecordError: a baseline or a reference is missing.
@@ -57,7 +57,7 @@ def check_baselines(study: Study, name: str) -> None:
     from tasktransfer.results.collect import gather_records
     from tasktransfer.results.planned_study import write_choice
 
-    targets = list_checked_targets(get_transfer_config(study))
+    targets = group_targets_by_dataset(get_transfer_config(study))
     after = {node.digest for node in study.get_choice(name).after}
     read = [run for run in study.plan.runs if all(node.digest in after for node in run.judged)]
     collected = gather_records(study, read)
@@ -129,13 +129,13 @@ def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
     return compute_frames(collected, FRAMES, build_study_metadata(collected), ABOUT)
 
 
-def list_unlearned_warnings(study: Study) -> list[str]:
+def list_baseline_warnings(study: Study) -> list[str]:
     """Return warnings about baselines of a finished study that have not learned.
 
     Empty if all of them have, or if the study has no references.
     """
     from tasktransfer.core.references import LEARNED
-    from tasktransfer.designs.transfer.report.learned import describe_unlearned
+    from tasktransfer.designs.transfer.report.learned import describe_unlearned_baselines
     from tasktransfer.results.frame_files import read_frames
 
     written = Path(study.tables, "references.parquet").is_file()
@@ -146,7 +146,7 @@ def list_unlearned_warnings(study: Study) -> list[str]:
     if (best["state"] == LEARNED).all():
         return []
     has_sources = any(is_transfer(run) and run.method != BASELINE for run in study.plan.runs)
-    return [*describe_unlearned(best, has_sources=has_sources)]
+    return [*describe_unlearned_baselines(best, has_sources=has_sources)]
 
 
 def recommend_methods(study: Study) -> list[str]:

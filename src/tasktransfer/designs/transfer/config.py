@@ -80,7 +80,7 @@ NEEDS_A_MODEL: JsonDict = {
         {"required": ["prompted"], "properties": {"prompted": {"minItems": 1}}},
     ]
 }
-"""JSON schema of the rule that a study names a model to train or to prompt."""
+"""JSON schema of the rule that a study needs a model to train or to prompt."""
 
 
 class TransferConfig(CommonConfig):
@@ -233,8 +233,7 @@ class TransferConfig(CommonConfig):
     prompted: Prompted = Field(
         default=(),
         description=(
-            "challenge to reject settings that the FETA challenge forbids; free to accept such "
-            "settings, but then the records cannot be submitted"
+            "language models that are prompted without training, to compare them with the baselines"
         ),
     )
     rules: Rules = Field(
@@ -285,7 +284,7 @@ class TransferConfig(CommonConfig):
     def planned_controls(self) -> tuple[str, ...]:
         """The controls of the file, or ``longer_baseline`` by default for multitask_finetune.
 
-        Reproductions have no default control. Neither have races, which no control can join.
+        There is no default control without a recipe, in a race, or under the challenge's rules.
         """
         if "controls" in self.model_fields_set:
             return self.controls

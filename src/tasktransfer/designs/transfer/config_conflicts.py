@@ -12,7 +12,7 @@ from tasktransfer.core.validation import Problem
 from tasktransfer.designs.transfer.config_sections import (
     TransferModel,
     TransferTraining,
-    find_hidden_texts,
+    find_hidden_field_problems,
     find_prompted_problems,
 )
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig, choose_algorithms
@@ -71,7 +71,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield from _find_missing_checkpoints(parts["checkpoints"])
     if parts.get("prompted") and "models" in parts:
         yield from find_prompted_problems(parts["prompted"], parts["models"])
-        yield from find_hidden_texts(datasets)
+        yield from find_hidden_field_problems(datasets)
     if not trains:
         yield from _find_untrained_problems(parts)
     if "multi_source" in parts:
@@ -116,7 +116,7 @@ def _find_missing_pairs(
                 "algorithms: [baseline].",
             )
             return
-    for dataset in datasets if requested.is_open else ():
+    for dataset in datasets if requested.is_empty else ():
         if not dataset.pairs:
             yield Problem(
                 f"datasets.{dataset.name}",
@@ -175,8 +175,8 @@ def _find_missing_baseline_seeds(
     if missing:
         yield Problem(
             "baseline_seeds",
-            f"The list does not contain {', '.join(missing)} of seeds, but transfers start from "
-            "the baselines with their own seeds. Add the missing seeds.",
+            "The list must contain every seed in seeds, because transfers start from the baselines "
+            f"with their own seeds. Add {', '.join(missing)}.",
         )
 
 

@@ -256,7 +256,7 @@ class PromptedConfig(PromptedModelConfig):
 Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 
 
-def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
+def find_hidden_field_problems(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
     """Yield a problem for each dataset whose prompts do not show what an answer is about."""
     for dataset in datasets:
         cards = get_tasks(dataset.name)
@@ -264,9 +264,8 @@ def find_hidden_texts(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
             if hidden := list_hidden_fields(cards[name]):
                 yield Problem(
                     f"datasets.{dataset.name}.tasks",
-                    f"The prompts of {name} do not show the field {', '.join(hidden)} that its "
-                    "answer is about, so that no model can be prompted on it. Remove the task or "
-                    "prompted.",
+                    f"The prompts of {name} do not show {', '.join(hidden)}, which its answer is "
+                    "about, so no model can be prompted on it. Remove the task or prompted.",
                 )
                 break
 

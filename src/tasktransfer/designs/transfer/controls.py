@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.plan import Step
 from tasktransfer.core.specs import Selection, Training
@@ -76,9 +77,10 @@ def _build_longer_baseline(sources: Tasks, target: str, settings: StudySettings)
 def _build_shuffled_source(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
     """Return steps that train on the source with permuted answers, then on the target.
 
-    Train and dev answers are permuted, so gold answers neither train nor select. Each seed has its
-    own permutation, so results do not depend on a single one. Instances that list their candidate
-    answers get another candidate from their own list, so that the answer stays possible.
+    Train and dev answers are permuted, so gold answers affect neither training nor selection. Each
+    seed has its own permutation, so results do not depend on a single one. Instances that list
+    their candidate answers get another candidate from their own list, so that the answer stays
+    possible.
     """
     (source,) = sources
     recipe_settings = {**settings.data.settings, "seed": settings.seed}
@@ -125,8 +127,8 @@ def build_control_steps(
     if len(sources) != expected:
         sources_text = ", ".join(sources) or "none"
         raise ConfigError(
-            f"{control} of {target}: The control must have {expected} sources, but got "
-            f"{sources_text}. Change its sources."
+            f"{control} of {target}: The control must have {format_quantity(expected, 'source')}, "
+            f"but got {sources_text}. Change its sources."
         )
     return CONTROLS[control](sources, target, settings)
 

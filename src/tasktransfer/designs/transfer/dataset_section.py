@@ -82,7 +82,7 @@ class DatasetConfig:
 def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
     """Return the datasets of a config, whose sections are validated with their own task names.
 
-    To be called by pydantic, so an error reports the problems of all sections.
+    Pydantic calls the function, so it raises one error with the problems of all sections.
     """
     if not isinstance(sections, dict):
         raise_problems([("", describe_wrong_value(sections, "a mapping (key: value)"))])
@@ -178,10 +178,9 @@ def _find_pairing_problems(
 def choose_algorithms(
     names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[str, ...]:
-    """Return the algorithms that run: ``names``, which are those of the config file.
+    """Return ``names``, the algorithms in the config, or the default algorithms if it is None.
 
-    If they are None, they are all algorithms of the paper, or the baseline alone if no task has a
-    source.
+    The default is all algorithms of the paper, or the baseline alone if no task has a source.
     """
     if names is not None:
         return names

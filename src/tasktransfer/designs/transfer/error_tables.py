@@ -25,9 +25,9 @@ from tasktransfer.present.declared import FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import uncertainty
+    from tasktransfer.designs.transfer.tables import printed_rows
 else:
-    uncertainty = LazyPackage("tasktransfer.designs.transfer.tables").uncertainty
+    printed_rows = LazyPackage("tasktransfer.designs.transfer.tables").printed_rows
 
 
 def _format_method_name(name: str) -> str:
@@ -43,7 +43,7 @@ def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
     return bool(run.method == BASELINE == row["method"] and run.about["target"] == row["target"])
 
 
-def _is_on_curve(row: Mapping[str, Any], run: Run) -> bool:
+def _is_learning_curve_run(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a row of a learning curve is computed from a run.
 
     A forecast is computed from all fractions, and the score of a fraction from its own runs.
@@ -61,12 +61,12 @@ def _format_fraction(fraction: str) -> str:
     return f"{100 * float(fraction):.0f} %" if float(fraction) <= 1 else "forecast"
 
 
-def declare_labels(*, folded: bool) -> Table:
+def declare_labels_table(*, folded: bool) -> Table:
     """Return the table of scores by label; the page shows it folded if ``folded`` is true."""
     return Table(
         "labels",
         "Scores of each label",
-        uncertainty.list_label_scores,
+        printed_rows.list_label_scores,
         FlatTable(
             (
                 make_text_column("dataset", "Dataset"),
@@ -93,7 +93,7 @@ def declare_labels(*, folded: bool) -> Table:
             "dialogues and seeds. An interval is missing if leaving out a dialogue never changes "
             "the value, for example if no prediction is wrong."
         ),
-        notes=partial(uncertainty.describe_omitted_rows, "labels"),
+        notes=partial(printed_rows.describe_omitted_rows, "labels"),
         nothing="has no predictions for a task with one label per input",
         folded=folded,
         certain=False,
@@ -111,7 +111,7 @@ def _format_prediction(row: Mapping[str, Any]) -> str:
 ERRORS_TABLE = Table(
     "errors",
     "Test instances with the most errors",
-    uncertainty.list_errors,
+    printed_rows.list_errors,
     PivotTable(
         (
             make_text_column("dataset", "Dataset"),
@@ -128,7 +128,7 @@ ERRORS_TABLE = Table(
         "shows the label that the method predicts most often over seeds. If all methods predict "
         "the same label, check the gold label."
     ),
-    notes=uncertainty.describe_errors,
+    notes=printed_rows.describe_errors,
     nothing="has no errors in a task with one label per input",
     certain=False,
     runs=_is_source_run,
@@ -136,7 +136,7 @@ ERRORS_TABLE = Table(
 CURVE_TABLE = Table(
     "learning_curve",
     "Scores by number of training dialogues",
-    uncertainty.list_curve,
+    printed_rows.list_learning_curves,
     FlatTable(
         (
             make_text_column("dataset", "Dataset"),
@@ -161,5 +161,5 @@ CURVE_TABLE = Table(
     ),
     nothing="has no learning curve (run `tasktransfer learning-curve`)",
     certain=False,
-    runs=_is_on_curve,
+    runs=_is_learning_curve_run,
 )

@@ -110,7 +110,7 @@ METHODS: Columns = (
 """Columns of the frame for targets with references or prompted models."""
 
 
-def _has_prompted(study: Study) -> bool:
+def _has_prompted_models(study: Study) -> bool:
     return bool(get_transfer_config(study).prompted)
 
 
@@ -121,20 +121,20 @@ def has_references(study: Study) -> bool:
 
 def compares_methods(study: Study) -> bool:
     """Return whether the study has references or prompted models."""
-    return has_references(study) or _has_prompted(study)
+    return has_references(study) or _has_prompted_models(study)
 
 
-def has_labels(study: Study) -> bool:
-    """Return whether a baseline or a reference predicts a task with one label per input."""
+def has_single_label_tasks(study: Study) -> bool:
+    """Return whether any baseline or reference predicts a task with one label per input."""
     return any(
-        _has_one_label(run.about["dataset"], task)
+        _is_single_label(run.about["dataset"], task)
         for run in study.plan.runs
         if run.method == BASELINE or is_reference(run)
         for task in (run.outcome.tasks if isinstance(run.outcome, Fit) else [run.about["target"]])
     )
 
 
-def _has_one_label(dataset: str, task: str) -> bool:
+def _is_single_label(dataset: str, task: str) -> bool:
     known = DATASETS[dataset].tasks
     return task in known and known[task].kind in SINGLE_LABEL
 
@@ -147,7 +147,7 @@ def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
             yield dataset, task
 
 
-def has_own_labels(study: Study) -> bool:
+def has_own_single_label_tasks(study: Study) -> bool:
     """Return whether the study has one of the user's own tasks with one label per input."""
     return any(True for _ in list_own_tasks(study))
 
@@ -164,7 +164,7 @@ def _has_race(study: Study) -> bool:
     return get_transfer_config(study).racing is not None
 
 
-def _has_mixing(study: Study) -> bool:
+def _has_bandit(study: Study) -> bool:
     return get_transfer_config(study).multi_source.uses_bandit
 
 
@@ -184,20 +184,22 @@ RUNS, DELTAS = "transfer_runs", "deltas"
 FRAMES = (
     Frame(RUNS, columns.RUNS, collect.make_transfer_runs),
     Frame("control_runs", columns.RUNS, collect.make_control_runs),
-    Frame("prompted", PROMPTED, prompted.make_prompted, planned=_has_prompted),
+    Frame("prompted", PROMPTED, prompted.make_prompted, planned=_has_prompted_models),
     Frame("references", REFERENCES, references.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods, version=2),
-    Frame("labels", LABELS, answers.make_labels, planned=has_labels),
-    Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_labels),
-    Frame("errors", ERRORS, answers.make_errors, planned=has_own_labels),
-    Frame("mixing", columns.MIXING, collect.make_mixing, planned=_has_mixing),
+    Frame("labels", LABELS, answers.make_labels, planned=has_single_label_tasks),
+    Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_single_label_tasks),
+    Frame("errors", ERRORS, answers.make_errors, planned=has_own_single_label_tasks),
+    Frame("mixing", columns.MIXING, collect.make_mixing, planned=_has_bandit),
     Frame("training_curves", CURVES, collect.make_training_curves),
     # computed from the dialogues by `data stats` and `data reference`
     Frame("lengths", (), None, from_dialogues=True),
     Frame("overlap_data", (), None, from_dialogues=True),
     Frame("reference", REFERENCE, None, from_dialogues=True),
     # computed from the dialogues by `learning-curve`
-    Frame("learning_curve", LEARNING_CURVE, None, from_dialogues=True, planned=has_labels),
+    Frame(
+        "learning_curve", LEARNING_CURVE, None, from_dialogues=True, planned=has_single_label_tasks
+    ),
     # computed from other frames
     Frame(DELTAS, columns.DELTAS, collect.make_deltas, (RUNS,)),
     Frame("sizes", columns.SIZES, collect.make_sizes, (RUNS,)),

@@ -1,8 +1,8 @@
 """Detection of a target's test dialogues in the training data of sources from other datasets.
 
-Within a dataset, the reader refuses a dialogue in two splits. Different datasets may contain the
+Within a dataset, the reader rejects a dialogue in two splits. Different datasets may contain the
 same texts. A test dialogue of the target leaks if at least half of its words, and at least
-``LEAST_WORDS``, are in utterances of one training dialogue of the source. Case, punctuation and
+``MIN_WORDS``, are in utterances of one training dialogue of the source. Case, punctuation and
 speakers are ignored, and so are utterances shorter than ``LONG`` words, which are common phrases.
 """
 
@@ -64,7 +64,7 @@ def list_cross_dataset_pairs(config: TransferConfig) -> list[Pair]:
 
 
 def refuse_leaks(study: Study) -> None:
-    """Count the dialogues that pairs across datasets share, report them, and refuse leaks.
+    """Count and report the dialogues that pairs across datasets share, and raise if any leak.
 
     Raises:
         DataError: a target's test dialogues are among those that its source trains on.
@@ -81,8 +81,8 @@ def refuse_leaks(study: Study) -> None:
         if shared is None or not shared.count:
             continue
         what = (
-            f"{shared.count:,} of {shared.of:,} test dialogues of {dataset}/{target} are among the "
-            f"training dialogues of {owner}/{source}"
+            f"The training dialogues of {owner}/{source} contain {shared.count:,} of the "
+            f"{shared.of:,} test dialogues of {dataset}/{target}"
         )
         print_note(f"{what}.")
         if f"{owner}>{dataset}" not in allowed:
@@ -99,7 +99,7 @@ def refuse_leaks(study: Study) -> None:
 
 
 def read_shared_dialogues(study: Study) -> dict[Pair, SharedDialogues]:
-    """Map pair to shared dialogues, for the pairs across datasets that have been counted."""
+    """Map each pair across datasets whose dialogues were counted to its shared dialogues."""
     cached = json_text.read_object(_locate_cache(study))
     shared: dict[Pair, SharedDialogues] = {}
     for pair in list_cross_dataset_pairs(get_transfer_config(study)):
@@ -125,9 +125,10 @@ def _parse_cached(value: Any) -> SharedDialogues:
 def _find_shared_dialogues(
     study: Study, source: tuple[str, str], target: tuple[str, str], cached: dict[str, object]
 ) -> SharedDialogues | None:
-    """Return the dialogues that two tasks share, from ``cached``, to which new counts are added.
+    """Count the dialogues that two tasks share, unless ``cached`` already has the count.
 
-    None if data are missing, or are generated and therefore share nothing with other data.
+    New counts are added to ``cached``. Return None if data are missing, or if they are generated
+    and therefore share nothing with other data.
     """
     names = {source[0], target[0]}
     if any(
@@ -175,7 +176,7 @@ def count_shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) 
 
 
 def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
-    """Map dialogue to its long utterances, normalised, each with its number of words."""
+    """Map each dialogue to its long utterances (normalised), and these to numbers of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
         long = (text for text in _iterate_utterances(instance) if len(text.split()) >= LONG)

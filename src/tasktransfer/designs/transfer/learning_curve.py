@@ -1,7 +1,7 @@
 """Writer of the frame ``learning_curve``, which the command ``learning-curve`` computes.
 
-The references are fitted again on samples of the dialogues. Fine-tuning has the runs that the
-study's key ``learning_curve`` adds, whose records are read.
+The references are fitted again on samples of the dialogues. For fine-tuning, the records of the
+runs that the study's key ``learning_curve`` adds are read.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def write_learning_curve(
     """
     dataset, name = choose_task(study, task)
     rows = compute_learning_curves(study, dataset, name, seeds, NO_MODEL)
-    trained, notes = compute_training_curves(study, dataset, name)
+    trained, notes = compute_fine_tuning_curves(study, dataset, name)
     rows += trained
     if not rows:
         raise ConfigError(
@@ -76,10 +76,10 @@ def write_learning_curve(
     return frame, [*describe_curve(rows), *notes]
 
 
-def compute_training_curves(
+def compute_fine_tuning_curves(
     study: Study, dataset: str, task: str
 ) -> tuple[list[CurveRow], list[str]]:
-    """Compute the learning curve of the baselines of each model from their records.
+    """Compute the learning curve of each model's baselines from their records.
 
     Returns:
         The rows, and one sentence per model whose curve is missing.
@@ -89,7 +89,7 @@ def compute_training_curves(
         RecordError: the dialogues are not prepared, or records are damaged.
     """
     config = get_transfer_config(study)
-    wanted = [run for run in study.plan.runs if _is_wanted(run, dataset, task)]
+    wanted = [run for run in study.plan.runs if _is_curve_run(run, dataset, task)]
     if not config.learning_curve:
         note = (
             "The curve has no fine-tuning: set learning_curve: true in the config, and run the "
@@ -104,17 +104,17 @@ def compute_training_curves(
         found = _group_by_seed(run for run in collected.runs if run.model == model)
         complete = {seed: runs for seed, runs in found.items() if len(runs) == len(planned[seed])}
         if complete:
-            rows += _build_curve(collected, dataset, task, complete)
+            rows += _build_curve_rows(collected, dataset, task, complete)
         if len(complete) < len(planned):
             notes.append(
-                f"{model}: {len(planned) - len(complete)} of {len(planned)} seeds of fine-tuning "
-                "are not in the curve, because trainings are missing. Run the study with "
+                f"{model}: The curve lacks {len(planned) - len(complete)} of {len(planned)} seeds "
+                "of fine-tuning, because training runs are missing. Run the study with "
                 "`tasktransfer run`."
             )
     return rows, notes
 
 
-def _is_wanted(run: Run, dataset: str, task: str) -> bool:
+def _is_curve_run(run: Run, dataset: str, task: str) -> bool:
     about = run.about
     is_trained = run.method == BASELINE or run.method in SAMPLES
     return is_trained and (about["dataset"], about["target"]) == (dataset, task)
@@ -128,7 +128,7 @@ def _group_by_seed(runs: Iterator[Run]) -> dict[int, dict[float, Run]]:
     return {seed: runs for seed, runs in groups.items() if len(runs) > 1}
 
 
-def _build_curve(
+def _build_curve_rows(
     collected: Collected, dataset: str, task: str, seeds: dict[int, dict[float, Run]]
 ) -> Iterator[CurveRow]:
     """Yield the rows of a model's learning curve."""

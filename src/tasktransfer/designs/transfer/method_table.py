@@ -22,10 +22,10 @@ from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.figures import methods
-    from tasktransfer.designs.transfer.tables import uncertainty
+    from tasktransfer.designs.transfer.tables import printed_rows
 else:
     methods = LazyPackage("tasktransfer.designs.transfer.figures").methods
-    uncertainty = LazyPackage("tasktransfer.designs.transfer.tables").uncertainty
+    printed_rows = LazyPackage("tasktransfer.designs.transfer.tables").printed_rows
 
 NOTHING = "has no target with two methods to compare"
 
@@ -53,7 +53,7 @@ def declare_methods_table() -> Table:
     return Table(
         "methods",
         "Methods",
-        uncertainty.list_methods,
+        printed_rows.list_methods,
         FlatTable(
             (
                 make_text_column("dataset", "Dataset"),

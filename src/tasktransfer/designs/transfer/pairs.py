@@ -54,32 +54,32 @@ class RequestedPairs:
     targets: Sequence[str] | None = None
 
     @property
-    def is_open(self) -> bool:
+    def is_empty(self) -> bool:
         """True if no key is set, so that pairs are within each dataset."""
         return self.pairs is None and self.sources is None and self.targets is None
 
 
 def add_requested_pairs(
-    asked: RequestedPairs, datasets: tuple[DatasetConfig, ...]
+    requested: RequestedPairs, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[tuple[DatasetConfig, ...], list[Problem]]:
     """Return the datasets with the requested pairs, and problems of the request.
 
     With an empty list of pairs or sources, datasets have no pairs, and only baselines run.
     """
-    if asked.is_open:
+    if requested.is_empty:
         return datasets, []
     studied = [(dataset.name, task) for dataset in datasets for task in dataset.tasks]
     problems: list[Problem] = []
     pairs: list[tuple[Task, Task]] = []
-    if isinstance(asked.pairs, tuple):
-        for index, pair in enumerate(asked.pairs):
+    if isinstance(requested.pairs, tuple):
+        for index, pair in enumerate(requested.pairs):
             path = extend_path("pairs", index)
             sources = _match_pattern(pair.source, studied, extend_path(path, "source"), problems)
             targets = _match_pattern(pair.target, studied, extend_path(path, "target"), problems)
             pairs += product(sources, targets)
     else:
-        sources = _select_tasks(asked.sources, studied, "sources", problems)
-        targets = _select_tasks(asked.targets, studied, "targets", problems)
+        sources = _select_tasks(requested.sources, studied, "sources", problems)
+        targets = _select_tasks(requested.targets, studied, "targets", problems)
         pairs += product(sources, targets)
     by_target: dict[str, list[tuple[str, str]]] = {}
     for source, (owner, target) in dict.fromkeys(pairs):
@@ -88,7 +88,7 @@ def add_requested_pairs(
     paired = tuple(
         replace(section, pairs=tuple(by_target.get(section.name, ()))) for section in datasets
     )
-    if not by_target and not problems and () not in (asked.pairs, asked.sources):
+    if not by_target and not problems and () not in (requested.pairs, requested.sources):
         problems.append(
             Problem("targets", "No target has a source other than itself. Add another task.")
         )
@@ -106,13 +106,15 @@ def is_foreign(source: str) -> bool:
 
 
 def find_cross_dataset_problems(
-    asked: RequestedPairs,
+    requested: RequestedPairs,
     datasets: Sequence[DatasetConfig],
     algorithms: Sequence[str],
     mode: str,
 ) -> Iterator[Problem]:
     """Yield problems of settings that do not work with sources from other datasets."""
-    if asked.is_open or not any(is_foreign(s) for dataset in datasets for s, _ in dataset.pairs):
+    if requested.is_empty or not any(
+        is_foreign(s) for dataset in datasets for s, _ in dataset.pairs
+    ):
         return
     if joint := [name for name in algorithms if name in JOINT]:
         yield Problem(

@@ -19,10 +19,10 @@ from tasktransfer.designs.transfer.algorithms import build_steps, order_sources
 from tasktransfer.designs.transfer.baseline_check import (
     COMPARED,
     Target,
-    list_checked_targets,
+    group_targets_by_dataset,
     select_run_names,
 )
-from tasktransfer.designs.transfer.challenge_rules import refuse_forbidden
+from tasktransfer.designs.transfer.challenge_rules import check_challenge_rules
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.config_sections import ModelTraining
 from tasktransfer.designs.transfer.controls import (
@@ -58,7 +58,7 @@ def build_plan(
     Args:
         config: a validated study.
         revisions: content digests of data and models.
-        selected: multi-source targets in addition to those that the config names.
+        selected: multi-source targets in addition to those that the config lists.
         race: seeds of each pair; None if every pair has all seeds.
         learned: the targets that have transfers; None for all.
 
@@ -80,7 +80,7 @@ def build_plan(
         if race is not None and not _is_in_race(race, run_name):
             continue
         if config.rules == "challenge":
-            refuse_forbidden(config, run_name)
+            check_challenge_rules(config, run_name)
         builder.add_run(_plan_run(builder, inputs, run_name))
     if config.learning_curve:
         models = [model.name for model in config.trained_models]
@@ -108,7 +108,7 @@ def _plan_checks(config: TransferConfig, inputs: _PlanInputs) -> Iterator[Run]:
     models = [model.name for model in config.trained_models]
     names = [
         (dataset, model, BASELINE, (), target, 0)
-        for dataset, targets in list_checked_targets(config).items()
+        for dataset, targets in group_targets_by_dataset(config).items()
         for model, target in product(models, targets)
     ]
     references = [name for name in config.references if name in COMPARED]
@@ -168,7 +168,7 @@ class _SelectorTrainings(NamedTuple):
 
 
 def _is_in_race(race: Race, run_name: RunName) -> bool:
-    """Return whether a run is in the plan; baselines and multi-source runs do not race."""
+    """Return whether a race includes a run. Baselines and multi-source runs are always included."""
     dataset, model, algorithm, sources, target, seed = run_name
     if len(sources) != 1:
         return True
@@ -301,7 +301,7 @@ def _plan_across_datasets(builder: PlanBuilder, inputs: _PlanInputs, run_name: R
 
 
 def _build_start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
-    """Return the start of a stage: the model of the previous stage, or None without one.
+    """Return the start of a stage: the model of the previous stage, or None if it is the first.
 
     The previous head is left out if it belongs to another dataset's task with the same name.
     """
@@ -312,7 +312,10 @@ def _build_start(before: Stage | None, task: str, model: ModelSpec) -> Start | N
 
 
 def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
-    """Yield the name of every run, baselines first; some names occur twice."""
+    """Yield the names of all runs, some of them twice.
+
+    For each model, seed and dataset, the baselines come first.
+    """
     multi = [*(MultiSource(m.dataset, m.target, m.sources) for m in config.multi_source.named)]
     multi += [m for m in selected if m not in multi]
     for model in config.trained_models:
@@ -342,7 +345,7 @@ def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> 
 def _list_more_baselines(
     config: TransferConfig, model: str, multi: list[MultiSource]
 ) -> Iterator[RunName]:
-    """Yield baselines of the seeds that no transfer has (``baseline_seeds``)."""
+    """Yield the baselines for seeds that only baselines have (``baseline_seeds``)."""
     for seed in config.more_baseline_seeds:
         for dataset in config.datasets:
             targets = [m for m in multi if m.dataset == dataset.name]

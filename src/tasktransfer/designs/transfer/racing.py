@@ -98,7 +98,7 @@ class Race:
 
 
 def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -> Race | None:
-    """Return the race with the selections that have been made; None for a study without a race.
+    """Return the race with the selections made so far, or None if the study has no race.
 
     Raises:
         RecordError: the file of a selection is damaged.

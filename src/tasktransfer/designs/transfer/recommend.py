@@ -18,7 +18,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.report.learned import describe_unlearned
+from tasktransfer.designs.transfer.report.learned import describe_unlearned_baselines
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
@@ -84,7 +84,7 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
     return Question(name, task, tuple(sources) or tuple(known))
 
 
-def _is_about(question: Question, run: Run) -> bool:
+def _is_in_dataset(question: Question, run: Run) -> bool:
     return bool(run.about["dataset"] == question.dataset)
 
 
@@ -93,16 +93,14 @@ def select_affordable_nodes(
 ) -> list[Node]:
     """Return the missing nodes of useful selectors that can be computed in ``hours``.
 
-    Cheap selectors come first.
-
-    A selector is useful if its values can change the ranking.
+    Cheap selectors come first. A selector is useful if its values can change the ranking.
     """
     useful = list_useful_selectors(question, evidence, _list_algorithms(study))
     estimates, spent = Estimates(study), 0.0
     fits = {
         run.variant: run.outcome
         for run in study.plan.runs
-        if is_selection_run(run) and isinstance(run.outcome, Fit) and _is_about(question, run)
+        if is_selection_run(run) and isinstance(run.outcome, Fit) and _is_in_dataset(question, run)
         if run.model == study.config.models[0].name and run.seed == study.config.seeds[0]
     }
     needed: dict[str, Node] = {}
@@ -131,7 +129,9 @@ def collect_values(study: Study, question: Question) -> dict[str, dict[str, floa
     tasks = (*question.sources, question.target)
     kinds = {task: str(get_task(question.dataset, task).kind) for task in tasks}
     sizes = _read_sizes(study, question)
-    runs = [run for run in study.plan.runs if is_selection_run(run) and _is_about(question, run)]
+    runs = [
+        run for run in study.plan.runs if is_selection_run(run) and _is_in_dataset(question, run)
+    ]
     fits = {run.variant: run.outcome for run in reversed(runs) if isinstance(run.outcome, Fit)}
     for name, selector in SELECTORS.items():
         if selector.is_fit:
@@ -204,7 +204,7 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
         return shipped, "the shipped matrix (FETA's tasks, the same model, two seeds)"
     return shipped[:0], (
         "none. The shipped matrix was computed with another model, and rankings do not carry over "
-        "between models. Name tables of the same model with --matrix"
+        "between models. Specify tables of the same model with --matrix"
     )
 
 
@@ -237,7 +237,7 @@ def rank_sources(
     """
     values = collect_values(study, question)
     references = _read_optional(Path(study.tables), REFERENCES)
-    notes = [] if references is None else list_unlearned_warnings(question, references)
+    notes = [] if references is None else list_baseline_warnings(question, references)
     methods = _read_optional(Path(study.tables), METHODS)
     if methods is not None:
         is_target = (methods["dataset"] == question.dataset) & (
@@ -253,7 +253,7 @@ def _list_algorithms(study: Study) -> list[str]:
     return [name for name in algorithms if name != BASELINE]
 
 
-def list_unlearned_warnings(question: Question, references: pd.DataFrame) -> list[str]:
+def list_baseline_warnings(question: Question, references: pd.DataFrame) -> list[str]:
     """Return a list with a warning if the target's baseline has not learned.
 
     Args:
@@ -261,7 +261,7 @@ def list_unlearned_warnings(question: Question, references: pd.DataFrame) -> lis
     """
     best = references[references["is_best"] & (references["dataset"] == question.dataset)]
     best = best[(best["target"] == question.target) & (best["state"] != LEARNED)]
-    return [f"warning: {line}" for line in describe_unlearned(best)][:1]
+    return [f"warning: {line}" for line in describe_unlearned_baselines(best)][:1]
 
 
 def format_recommendation(recommendation: Recommendation) -> str:

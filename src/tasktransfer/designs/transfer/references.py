@@ -75,7 +75,7 @@ def plan_reference_runs(
             hyperparameters = training(dataset, next(iter(trained[dataset])))
             settings = _build_settings(reference, hyperparameters, models.get(model), split)
             known = _select_predictable(reference, dataset, tasks[dataset])
-            if not known or not has_fit(reference, models.get(model), split):
+            if not known or not can_fit(reference, models.get(model), split):
                 continue
             about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
             method = REFERENCE if split == "test" else CHECK
@@ -95,7 +95,7 @@ def can_predict(reference: str, kind: str) -> bool:
     return not (reference in OF_A_MODEL and kind == "span")
 
 
-def has_fit(reference: str, model: ModelSpec | None, split: str) -> bool:
+def can_fit(reference: str, model: ModelSpec | None, split: str) -> bool:
     """Return whether a reference can be fitted for a model and a split.
 
     Contrastive fine-tuning is for encoders. It does not check baselines on dev, because a baseline

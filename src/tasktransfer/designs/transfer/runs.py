@@ -96,7 +96,7 @@ def select_transfer_runs(plan: Plan) -> tuple[Run, ...]:
 
 
 def get_cell_names(run: Run) -> dict[str, str] | None:
-    """Return the names that identify a run's cell, or None for runs without one, as baselines."""
+    """Return the names that identify a run's cell, or None if it has none, such as a baseline."""
     if not is_transfer(run) or run.method == BASELINE:
         return None
     about = run.about

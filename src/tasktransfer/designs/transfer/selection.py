@@ -21,8 +21,8 @@ SELECTION = "selection"
 class MultiSource:
     """A target with all sources on which one run trains (paper, section 6.2).
 
-    ``chosen_by`` is the split whose scores chose it, or a selector. None if the config names it, or
-    if an earlier version chose it, which only supported the test split.
+    ``chosen_by`` is the split whose scores chose it, or a selector. It is None if the config lists
+    the target, or if an earlier version, which only supported the test split, chose it.
     """
 
     dataset: str
@@ -93,5 +93,5 @@ def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -
                 )
             others = {item.target, *item.sources} - set(DATASETS[dataset.name].tasks)
             if others:
-                return f"The task {', '.join(sorted(others))} is not in {dataset.name}"
+                return f"{dataset.name} does not have the tasks {', '.join(sorted(others))}"
     return None

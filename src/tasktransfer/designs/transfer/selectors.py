@@ -35,14 +35,14 @@ def make_selectors(frames: Frames) -> pd.DataFrame:
 
 
 def make_regret(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``regret``, over the targets that baselines have learned."""
+    """Return the frame ``regret``, for the targets that baselines have learned."""
     common = _select_common_seeds(frames)
     learned = leave_out_unlearned(common["deltas"], frames.get("references"))
     return compute_study_regret(common.replace({"deltas": learned}), frames["selectors"])
 
 
 def _select_common_seeds(frames: Frames) -> Frames:
-    """Return the frames; in a race, with the deltas of only the seeds that every pair has."""
+    """Return the frames, with deltas for only those seeds of a race that every pair has."""
     race, deltas = read_study_race(frames.study), frames["deltas"]
     if race is None:
         return frames
@@ -50,7 +50,7 @@ def _select_common_seeds(frames: Frames) -> Frames:
 
 
 def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
-    """Compute the values of the selector that ``multi_source.choose_by`` names.
+    """Compute the values of the selector in ``multi_source.choose_by``.
 
     Args:
         runs: runs of the plan before the selection.
@@ -67,7 +67,7 @@ def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     if len(absent):
         first = absent.iloc[0]
         raise RecordError(
-            f"{len(absent)} values of {first['selector']} are missing, for example "
+            f"Values of {first['selector']} are missing ({len(absent)} in all), for example "
             f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
             f"{first['seed']}. Run snakemake to compute the values, because sources must not be "
             "selected from an incomplete table."

@@ -1,6 +1,6 @@
 """Analysis of a transfer study: the paper's tables and figures, and the interactive heatmap.
 
-Functions that need pandas or matplotlib are named lazily, because the Snakefile imports this
+Functions that need pandas or matplotlib are imported lazily, because the Snakefile imports this
 module.
 """
 
@@ -22,13 +22,13 @@ from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.error_tables import (
     CURVE_TABLE,
     ERRORS_TABLE,
-    declare_labels,
+    declare_labels_table,
 )
 from tasktransfer.designs.transfer.frames import (
     ABOUT,
     FRAMES,
     compares_methods,
-    has_labels,
+    has_single_label_tasks,
     list_own_tasks,
 )
 from tasktransfer.designs.transfer.leaks import list_cross_dataset_pairs
@@ -45,7 +45,7 @@ from tasktransfer.designs.transfer.runs import (
 )
 from tasktransfer.designs.transfer.study_tables import (
     SHARED_TABLE,
-    build_tables,
+    declare_paper_tables,
     has_single_transfer,
     has_sources,
 )
@@ -127,7 +127,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     CURVES: ("Loss and dev score by round", (CURVES,), "made"),
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
 }
-"""Kind of figure → title, input frames and section; each kind is drawn once per dataset."""
+"""Kind of figure → title, input frames and section. Each kind is plotted once per dataset."""
 
 
 OPEN = ("effects", MULTI_SOURCE)
@@ -147,7 +147,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             folded=kind not in OPEN,
             part=partial(draw.select_dataset_frames, dataset),
             text=kind,
-            data=partial(training_curves.select_means, dataset) if kind == CURVES else None,
+            data=partial(training_curves.select_mean_curves, dataset) if kind == CURVES else None,
         )
 
 
@@ -159,15 +159,15 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
         return []
     has = {
         CURVES: True,
-        LENGTHS: counts_dialogues(study, DATA_FILES),
+        LENGTHS: uses_dialogue_counts(study, DATA_FILES),
         MULTI_SOURCE: any(count > 1 for count in counts),
         CONTROLS: SHUFFLED_SOURCE in get_transfer_config(study).controls and 1 in counts,
     }
     return [kind for kind in FIGURES if has.get(kind, 1 in counts)]
 
 
-def counts_dialogues(study: Study, tables: Collection[str]) -> bool:
-    """Return whether figures and report use counts from the dialogues.
+def uses_dialogue_counts(study: Study, tables: Collection[str]) -> bool:
+    """Return whether the figures and the report use counts from the dialogues.
 
     They do if the ``tables`` exist, if the prepared dialogues exist, or if a training still has to
     prepare them. If every record is finished but there are no dialogues, they use records alone.
@@ -214,8 +214,8 @@ CURVE_FIGURE = Figure(
 )
 
 
-def _list_shorts(study: Study) -> dict[str, str]:
-    """Return a mapping from task to short name, for all tasks of the study's datasets."""
+def _get_short_names(study: Study) -> dict[str, str]:
+    """Map each task of the study's datasets to its short name."""
     return dict(pairs.build_short_names(get_transfer_config(study).datasets))
 
 
@@ -236,8 +236,8 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     kind = f"{'multi' if several else 'single'}-source cell"
     return [
         f"q is p adjusted by Benjamini-Hochberg for {format_quantity(tests, kind)} of "
-        f"{cell['dataset']}, with all models and algorithms. Of these cells, "
-        f"{sum(each['significant'] for each in family)} are significant."
+        f"{cell['dataset']}, with all models and algorithms. The number of significant cells among "
+        f"them is {sum(each['significant'] for each in family)}."
     ]
 
 
@@ -253,7 +253,7 @@ CELLS = Cells(
     is_baseline,
     "seeds",
     ("score", "baseline_score"),
-    _list_shorts,
+    _get_short_names,
     _describe_family,
     columns.describe_cells,
     _list_omitted_columns,
@@ -264,15 +264,15 @@ def build_analysis(study: Study) -> Analysis:
     """Return the frames, tables and figures of a transfer study."""
     kinds = {name: _list_kinds(study, name) for name in study.config.dataset_names}
     config = get_transfer_config(study)
-    counted = counts_dialogues(study, DATA_FILES)
+    counted = uses_dialogue_counts(study, DATA_FILES)
     referred = not any(map(is_reference, study.plan.runs))
     declared = declare_analysis(
         kinds,
         selectors=bool(config.selectors),
         mixing=config.multi_source.uses_bandit,
         across=bool(list_cross_dataset_pairs(config)),
-        methods=_select_section(study) if compares_methods(study) else None,
-        labels=has_labels(study),
+        methods=_select_methods_section(study) if compares_methods(study) else None,
+        labels=has_single_label_tasks(study),
         own=[*list_own_tasks(study)],
         question=QUESTION if has_sources(study, 1) else NO_TRANSFER,
         published=bool(
@@ -284,11 +284,13 @@ def build_analysis(study: Study) -> Analysis:
         declared,
         tables=tuple(table for table in declared.tables if table.name not in left_out),
         data_tables=DATA_FILES if counted else (),
-        reference=REFERENCE_FILE if referred and counts_dialogues(study, (REFERENCE_FILE,)) else "",
+        reference=REFERENCE_FILE
+        if referred and uses_dialogue_counts(study, (REFERENCE_FILE,))
+        else "",
     )
 
 
-def _select_section(study: Study) -> Section:
+def _select_methods_section(study: Study) -> Section:
     """Return the section of the figure of methods: ``answer`` for the user's own dialogues."""
     own = any(DATASETS[name].has_own_files for name in study.config.dataset_names)
     return "answer" if own else "figures"
@@ -301,7 +303,7 @@ def _declare_confusions(dataset: str, task: str) -> Figure:
         partial(confusions.plot_confusions, dataset, task),
         ("confusions",),
         certain=False,
-        part=partial(confusions.select_task, dataset, task),
+        part=partial(confusions.select_task_frames, dataset, task),
         text="confusions",
     )
 
@@ -340,10 +342,10 @@ def declare_analysis(
         dialogue_files=(*DATA_FILES, REFERENCE_FILE),
         tables=(
             *((METHODS_TABLE,) if methods else ()),
-            *build_tables(published=published),
+            *declare_paper_tables(published=published),
             *((SHARED_TABLE,) if across else ()),
             *((REGRET_TABLE,) if selectors else ()),
-            *((declare_labels(folded=not own),) if labels else ()),
+            *((declare_labels_table(folded=not own),) if labels else ()),
             *((ERRORS_TABLE, CURVE_TABLE) if own else ()),
             *UNCERTAINTY_TABLES,
         ),

@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.algorithms import order_sources
 from tasktransfer.designs.transfer.baseline_check import (
     LEARNED_TARGETS,
     Target,
-    list_checked_targets,
+    group_targets_by_dataset,
     list_compared_nodes,
     list_learned_targets,
     read_checked_targets,
@@ -34,7 +34,7 @@ def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
         RecordError: the file of a choice is damaged, or does not match the config.
     """
     if config.check_baselines:
-        return _plan_checked(config, revisions)
+        return _plan_with_check(config, revisions)
     if config.racing is not None:
         return _plan_race(config, revisions)
     if config.multi_source.mode != "auto" or not config.trained_models:
@@ -81,7 +81,7 @@ def _plan_race(
     return replace(planned, choices=tuple(choices))
 
 
-def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
+def _plan_with_check(config: TransferConfig, revisions: Revisions) -> Plan:
     """Return the plan of a study that trains only transfers to targets that were learned.
 
     Before the check, it has no transfers. A race starts after the check, which reads the baselines
@@ -93,7 +93,7 @@ def _plan_checked(config: TransferConfig, revisions: Revisions) -> Plan:
     race = read_race(config.racing, config.seeds, config.results)
     first = None if race is None else race.rewind(0)
     planned = build_plan(config, revisions, race=first, learned=learned)
-    after = list_compared_nodes(planned.runs, list_checked_targets(config))
+    after = list_compared_nodes(planned.runs, group_targets_by_dataset(config))
     choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
     if race is not None and learned:
         planned = _plan_race(config, revisions, learned)

@@ -17,11 +17,11 @@ from tasktransfer.results.frames import is_always_planned
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import paper_tables, shared_dialogues, uncertainty
+    from tasktransfer.designs.transfer.tables import paper_tables, printed_rows, shared_dialogues
 else:
     tables = LazyPackage("tasktransfer.designs.transfer.tables")
     paper_tables, shared_dialogues = tables.paper_tables, tables.shared_dialogues
-    uncertainty = tables.uncertainty
+    printed_rows = tables.printed_rows
 
 
 def has_sources(study: Study, least: int) -> bool:
@@ -34,7 +34,7 @@ def has_single_transfer(study: Study) -> bool:
     return has_sources(study, 1)
 
 
-def _has_single_source(study: Study) -> bool:
+def _has_table2_rows(study: Study) -> bool:
     return has_sources(study, 1) or any(map(is_prompted, study.plan.runs))
 
 
@@ -71,15 +71,15 @@ OWN = {
 """Table → title and caption in a study without a dataset of the paper."""
 
 
-def build_tables(*, published: bool) -> Iterator[Table]:
-    """Yield the paper's tables; ``published`` if the study has a dataset of the paper."""
+def declare_paper_tables(*, published: bool) -> Iterator[Table]:
+    """Yield the paper's tables. ``published`` is true if the study has a dataset of the paper."""
     pair = ("dataset", "model", "algorithm")
     cell = ("dataset", "target", "source", "model", "algorithm")
     for name, (title, keys, planned, nothing) in {
         "table2": (
             "Table 2",
             pair,
-            _has_single_source,
+            _has_table2_rows,
             "has neither single-source transfer nor a prompted model",
         ),
         "table3": ("Table 3", cell, _has_multi_source, "has no multi-source run"),
@@ -105,7 +105,7 @@ def build_tables(*, published: bool) -> Iterator[Table]:
             cited=name == "published_check",
             described=_build_table_function(name, "describe_columns"),
             runs=paper_tables.is_source_run,
-            among=None if name == "table1" else partial(uncertainty.drop_unused_baselines, name),
+            among=None if name == "table1" else partial(printed_rows.drop_unused_baselines, name),
         )
 
 

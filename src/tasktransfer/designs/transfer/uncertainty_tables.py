@@ -28,10 +28,10 @@ from tasktransfer.present.numbers import DIFFERENCES, SECOND_DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import names, uncertainty
+    from tasktransfer.designs.transfer.tables import names, printed_rows
 else:
     package = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, uncertainty = package.names, package.uncertainty
+    names, printed_rows = package.names, package.printed_rows
 
 _PAIRS = "at least three source-target pairs with different values"
 """Requirement of a rank correlation (``stats.correlation``)."""
@@ -61,14 +61,10 @@ def _declare_table(
         caption=caption,
         section="sure",
         certain=False,
-        runs=partial(uncertainty.is_source_run, name),
-        among=partial(uncertainty.drop_unused_baselines, name),
+        runs=partial(printed_rows.is_source_run, name),
+        among=partial(printed_rows.drop_unused_baselines, name),
         **more,
     )
-
-
-def _describe_omitted_rows(frame: str) -> Callable[..., Any]:
-    return partial(uncertainty.describe_omitted_rows, frame)
 
 
 def _has_controls(study: Study) -> bool:
@@ -96,7 +92,7 @@ TABLES = (
         "resampling of test dialogues, unless the column header says otherwise. The test behind q "
         "covers seeds and dialogues, and q is adjusted for all rows of the table. A dash marks a "
         "number that cannot be computed, for example from one seed.",
-        partial(uncertainty.select_frame, "summary"),
+        partial(printed_rows.select_frame, "summary"),
         (
             *_GROUP,
             make_number_column("n_cells", "Cells", ",d"),
@@ -124,7 +120,7 @@ TABLES = (
         "Fractions of the deltas' variance that are due to the source, the target, their "
         "combination (interaction) and the seed (noise). A dash marks a component that this study "
         "cannot estimate.",
-        uncertainty.list_variance_components,
+        printed_rows.list_variance_components,
         (
             *_GROUP,
             *(make_number_column(name, name.replace(" x ", " × "), ".0%") for name in COMPONENTS),
@@ -142,7 +138,7 @@ TABLES = (
         "the seeds, so they share no noise. “Attainable” is the correlation to expect from "
         "different halves if both matrices had the same trends. “Agreeing” counts the comparisons "
         "whose correlation is above 0 with p ≤ 0.05.",
-        uncertainty.list_overall_agreement,
+        printed_rows.list_overall_agreement,
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("between", "Between"),
@@ -161,7 +157,7 @@ TABLES = (
         "Agreement by pair of models or algorithms",
         "Spearman's rank correlation of two transfer matrices, with a 95 % interval (bootstrap "
         "over tasks). The p-value tests against no agreement, by permuting the task labels.",
-        partial(uncertainty.select_frame, "agreement"),
+        partial(printed_rows.select_frame, "agreement"),
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("between", "Between"),
@@ -185,7 +181,7 @@ TABLES = (
         "Asymmetric pairs of tasks",
         "Pairs of tasks with the largest differences between their two directions, in points. q "
         "is p adjusted for all pairs of the dataset.",
-        uncertainty.list_asymmetric_pairs,
+        printed_rows.list_asymmetric_pairs,
         (
             *_GROUP,
             make_text_column("task_a", "A"),
@@ -198,7 +194,7 @@ TABLES = (
             make_p_value_column("q", "q"),
         ),
         ("dataset", "model", "algorithm", "task_a", "task_b"),
-        notes=_describe_omitted_rows("asymmetry"),
+        notes=partial(printed_rows.describe_omitted_rows, "asymmetry"),
         nothing="has no pair of tasks in both directions",
     ),
     _declare_table(
@@ -207,7 +203,7 @@ TABLES = (
         "Spearman's rank correlation between the amount of shared data and the delta, over pairs "
         "of tasks, with a 95 % interval (bootstrap over tasks). The p-value tests against no "
         "relation, by permuting the task labels.",
-        partial(uncertainty.select_frame, "overlap_effect"),
+        partial(printed_rows.select_frame, "overlap_effect"),
         (
             *_GROUP,
             make_text_column("basis", "Shared"),
@@ -224,7 +220,7 @@ TABLES = (
         "overlap",
         "Data shared by tasks",
         "The part of each target's data that the source also contains.",
-        uncertainty.list_shared_data,
+        printed_rows.list_shared_data,
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("source", "Source"),
@@ -236,7 +232,7 @@ TABLES = (
         ),
         ("dataset", "source", "target", "basis"),
         folded=True,
-        notes=_describe_omitted_rows("overlap"),
+        notes=partial(printed_rows.describe_omitted_rows, "overlap"),
         nothing="has no counts of shared data",
     ),
     _declare_table(
@@ -248,7 +244,7 @@ TABLES = (
         "dataset. A baseline has learned if its mean score is above every reference, and is not "
         "better if its mean score is at most the best reference's score. A baseline is collapsed "
         "if at least half of its runs give the same answer for 99 % of the test split.",
-        uncertainty.list_references,
+        printed_rows.list_references,
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("model", "Model"),
@@ -273,7 +269,7 @@ TABLES = (
         "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
         "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
         "not tuned. The column Baseline shows the mean score of each model's baselines.",
-        uncertainty.list_reference_scores,
+        printed_rows.list_reference_scores,
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("target", "Task"),
@@ -295,7 +291,7 @@ TABLES = (
         "with all seeds but one on one half of the test dialogues, and its Δ is measured with the "
         "held-out seed on the other half. This Δ is averaged over seeds and halves; its 95 % "
         "interval covers seeds and dialogues.",
-        partial(uncertainty.select_frame, "top1"),
+        partial(printed_rows.select_frame, "top1"),
         (
             *_GROUP,
             make_number_column("n_targets", "Targets", "d"),
@@ -318,7 +314,7 @@ TABLES = (
         "tasks, with a 95 % interval over seeds and dialogues. The q values are adjusted over all "
         "rows. The control “longer baseline” is trained on the target alone for twice the "
         "baseline's updates, about as long as in multitask → fine-tune.",
-        uncertainty.list_control_means,
+        printed_rows.list_control_means,
         (
             *_GROUP,
             make_text_column("control", "Control", _format_control_name),
@@ -342,7 +338,7 @@ TABLES = (
         "cell's Δ). “Hurts”: the score is below the baseline with q ≤ 0.05. “Not judged”: the cell "
         "has one seed only, or a test is not possible. “Cannot tell”: all other cells, including "
         "cells for which a control is missing.",
-        uncertainty.count_verdicts,
+        printed_rows.count_verdicts,
         (
             *_GROUP,
             *(make_number_column(name, name.capitalize(), ".0f") for name in VERDICTS),
@@ -356,7 +352,7 @@ TABLES = (
         "Cells and their controls",
         "Score of the transfer minus score of each control (Δ), in points. For each control, q is "
         "the p-value adjusted for all single-source cells of the dataset.",
-        uncertainty.list_controlled_cells,
+        printed_rows.list_controlled_cells,
         (
             *_CELL,
             make_text_column("verdict", "Verdict"),
@@ -371,7 +367,7 @@ TABLES = (
         ),
         ("dataset", "model", "algorithm", "source", "target"),
         folded=True,
-        notes=_describe_omitted_rows("controls"),
+        notes=partial(printed_rows.describe_omitted_rows, "controls"),
         planned=_has_controls,
         nothing="has no controls",
     ),
@@ -380,7 +376,7 @@ TABLES = (
         "Collapsed runs",
         "Runs that give the same answer for at least 99 % of the test instances. Every number on "
         "this page includes these runs.",
-        uncertainty.list_collapsed_runs,
+        printed_rows.list_collapsed_runs,
         (
             *_GROUP,
             make_text_column("source", "Source"),

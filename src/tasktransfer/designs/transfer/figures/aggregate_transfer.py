@@ -163,7 +163,7 @@ def _draw_panel(
 def _list_empty_cells(
     pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
 ) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
-    """Return the cells off the diagonal without a number: first planned ones, then unplanned."""
+    """Return the planned and the unplanned cells off the diagonal that have no number."""
     there = {*zip(pairs["source"], pairs["target"], strict=True)}
     planned = {*zip(absent["source"], absent["target"], strict=True)}
     missing: list[cell_grid.Corner] = []

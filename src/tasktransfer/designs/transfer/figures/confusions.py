@@ -32,8 +32,8 @@ OTHERS, NO_LABEL = "other labels", "no label"
 _COLOURS = "Blues"
 
 
-def select_task(dataset: str, task: str, frames: Frames) -> Frames:
-    """Return the rows of one task."""
+def select_task_frames(dataset: str, task: str, frames: Frames) -> Frames:
+    """Return the frames with the confusions of one task."""
     rows = frames["confusions"]
     of_task = rows[(rows["dataset"] == dataset) & (rows["target"] == task)]
     return frames.replace({"confusions": of_task.reset_index(drop=True)})
@@ -41,13 +41,13 @@ def select_task(dataset: str, task: str, frames: Frames) -> Frames:
 
 def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
     """Draw one panel per method and model, or return None without predictions."""
-    rows = select_task(dataset, task, frames)["confusions"]
+    rows = select_task_frames(dataset, task, frames)["confusions"]
     rows = rows[rows["method"] != MOST_FREQUENT]
     if rows.empty:
         return None
     labels = choose_labels(rows)
     panels = [*rows.groupby(["method", "model"], sort=False)][:MOST_PANELS]
-    columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_format_label, labels))]))
+    columns = list(dict.fromkeys([*labels, *rows["predicted"].map(partial(_get_row_name, labels))]))
     numbers = number_undrawable_labels(columns)
     if numbers:
         print_missing_font_note()
@@ -88,8 +88,8 @@ def choose_labels(rows: pd.DataFrame) -> list[str]:
     return [label for label in labels if label in most]
 
 
-def _format_label(labels: list[str], label: str) -> str:
-    """Return the name of a label's row or column."""
+def _get_row_name(labels: list[str], label: str) -> str:
+    """Return the name of the row or column that counts a label."""
     return label if label in labels else OTHERS if label else NO_LABEL
 
 
@@ -110,7 +110,7 @@ def _draw_panel(
     def write(label: str) -> str:
         return numbers.get(label) or format_label(label)
 
-    name = partial(_format_label, labels)
+    name = partial(_get_row_name, labels)
     counts = rows.assign(gold=rows["gold"].map(name), predicted=rows["predicted"].map(name))
     table = counts.groupby(["gold", "predicted"])["count"].sum().unstack(fill_value=0)
     golds = [name for name in (*labels, OTHERS) if name in table.index]

@@ -77,7 +77,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
 
 
 def explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
-    """Return a note if an interval excludes 0 and its effect is not significant, else none."""
+    """Return a note if any interval excludes 0 although its effect is not significant."""
     families = (
         ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
         ("low", "high", "q", controls, "differences from a control"),

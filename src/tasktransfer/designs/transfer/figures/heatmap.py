@@ -26,12 +26,12 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.figures.asked_margin import (
+from tasktransfer.designs.transfer.figures.heatmap_panels import Flags, Floats, Panel, build_panels
+from tasktransfer.designs.transfer.figures.prompted_margin import (
     compute_margin_ratio,
     draw_margin,
     list_margin_rows,
 )
-from tasktransfer.designs.transfer.figures.heatmap_panels import Flags, Floats, Panel, build_panels
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.racing import LEFT_LABEL
 from tasktransfer.designs.transfer.tables.names import (

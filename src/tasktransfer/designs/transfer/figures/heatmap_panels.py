@@ -71,7 +71,7 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
         [
             _build_panel(
                 *(model, algorithm, tasks, runs, cells, absent),
-                unlearned=np.isin(tasks, list_unlearned(frames, dataset, model)),
+                unlearned=np.isin(tasks, list_unlearned_targets(frames, dataset, model)),
             )
             for algorithm in algorithms
         ]
@@ -79,7 +79,7 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
     ]
 
 
-def list_unlearned(frames: Frames, dataset: str, model: str) -> list[str]:
+def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
     """Return the targets whose baselines have not learned; none without references.
 
     See the column ``state`` of the table ``references``.

@@ -33,7 +33,7 @@ _MOST_BARS = 40
 
 
 def plot_lengths(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one histogram per unit; return None without prepared dialogues or outside the study.
+    """Draw one histogram per unit, or return None if the study lacks the dataset or its dialogues.
 
     Bars are percentages of all utterances or dialogues of the release. The axis ends where 99 % are
     shown; the panel states how many are longer, and the greatest length. If the dataset's releases

@@ -1,4 +1,4 @@
-"""Selection of the rows that one figure reads: those of its dataset."""
+"""Selection of the rows of one dataset, which its figures read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tasktransfer.results.metadata import order_names
 
 
 def select_dataset(frames: Frames, dataset: str) -> Frames:
-    """Return the rows of one dataset; frames without a column ``dataset`` are empty.
+    """Return the frames with the rows of one dataset. Frames without a dataset column are empty.
 
     ``metadata`` keeps only the dataset's tasks and drops the whole study's records and config, so
-    that equal frames mean an equal figure.
+    that a figure changes only if its frames change.
     """
     metadata = frames.metadata
     tasks = _list_tasks(frames, dataset)

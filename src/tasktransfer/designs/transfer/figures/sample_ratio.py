@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.figures.one_dataset import (
     count_seeds,
     get_training_sizes,
@@ -112,4 +113,7 @@ def _build_legend_entries(types: list[str], lines: bool) -> list[Line2D]:
 def _format_note(frames: Frames, dataset: str, cells: pd.DataFrame, lines: bool) -> str:
     note = format_best_fit_note(lines)
     left_out = int(select_single_source_cells(frames, dataset)["delta"].notna().sum()) - len(cells)
-    return note + (f"; {left_out} cells of tasks of unknown size left out." if left_out else ".")
+    cells_text = format_quantity(left_out, "cell")
+    return note + (
+        f"; {cells_text} left out, because a task's size is unknown." if left_out else "."
+    )

@@ -43,7 +43,7 @@ def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([groups.size().rename("runs"), *tables], axis=1).reset_index()
 
 
-def select_means(dataset: str, frames: Frames) -> pd.DataFrame:
+def select_mean_curves(dataset: str, frames: Frames) -> pd.DataFrame:
     """Return the mean curves of a dataset, which its figure shows."""
     curves = frames["training_curves"]
     return compute_mean_curves(curves[curves["dataset"] == dataset])
@@ -55,7 +55,7 @@ def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
     A line is the mean over sources and seeds, and its band the range of the runs. None without
     runs.
     """
-    means = select_means(dataset, frames)
+    means = select_mean_curves(dataset, frames)
     if means.empty:
         return None
     targets = frames.metadata.order_names("task", means["target"])

@@ -104,7 +104,7 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
 
 
 def compute_arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
-    """Return the smallest absolute delta that has an arrow, if a model has at most ``most`` arrows.
+    """Return the smallest absolute delta with an arrow, given at most ``most`` arrows per model.
 
     It is 0 if no panel has more arrows. Otherwise it is rounded up to two digits, so that the
     caption can state it exactly. If that would leave no arrow, because all are nearly equal, it is

@@ -18,7 +18,7 @@ from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.report.first_source import ONE_RUN, describe_first_sources
 from tasktransfer.designs.transfer.report.learned import (
     compare_with_best_reference,
-    describe_unlearned,
+    describe_unlearned_baselines,
     select_learned_cells,
 )
 from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
@@ -53,7 +53,7 @@ def write_answer(frames: Frames) -> list[str]:
     checked = read_checked_targets(frames.study.config.results) or ()
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
     unlearned = [
-        *describe_unlearned(compared, has_sources=has_sources),
+        *describe_unlearned_baselines(compared, has_sources=has_sources),
         *describe_skipped_targets(checked),
     ]
     # No source is recommended for a target that no baseline has learned.

@@ -17,7 +17,7 @@ from tasktransfer.designs.transfer.report.agreement import describe_agreement
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.report.open_answer import build_open_answer
 from tasktransfer.designs.transfer.report.seed_limit import describe_seed_limit
-from tasktransfer.designs.transfer.report.targets import build_targets
+from tasktransfer.designs.transfer.report.targets import render_targets
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.present.declared import Block
 from tasktransfer.present.html import create_environment
@@ -40,9 +40,9 @@ LABELS = {
 def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
     """Map section to blocks: the open answer, the heatmap, the targets, regret and agreement."""
     regret = describe_groups(frames["regret"]) if "regret" in frames else []
-    lines = [*_join_equal_sentences(regret)]
+    lines = [*_merge_identical_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
-    heatmap, targets = _build_heatmap(frames), build_targets(frames)
+    heatmap, targets = _build_heatmap(frames), render_targets(frames)
     return {
         "answer": build_open_answer(frames),
         "matrix": [heatmap] if heatmap else [],
@@ -51,8 +51,8 @@ def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
     }
 
 
-def _join_equal_sentences(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield sentences ``group: statement``; a single one if all groups have the same statement."""
+def _merge_identical_sentences(sentences: Sequence[str]) -> Iterator[str]:
+    """Yield sentences ``group: statement``, or only one if all statements are identical."""
     statements = {sentence.partition(": ")[2] for sentence in sentences}
     if len(sentences) > 1 and len(statements) == 1:
         yield f"All {len(sentences)} groups of dataset, model and algorithm: {statements.pop()}"

@@ -20,7 +20,7 @@ _KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 _MEASURES = ("loss", "dev_score")
 _DIGITS = 4
 _MOST_LABELS = 12
-"""Maximum number of labels that a card names."""
+"""Maximum number of labels that a card lists."""
 
 
 def get_run_key(row: Mapping[str, Any]) -> RunKey:
@@ -29,7 +29,7 @@ def get_run_key(row: Mapping[str, Any]) -> RunKey:
 
 
 def group_curves(curves: pd.DataFrame) -> dict[RunKey, list[Curve]]:
-    """Return run → [losses, dev scores], each by round; None for rounds without a loss."""
+    """Map each run to its losses and dev scores by round. A loss is None if there is none."""
     ordered = curves.sort_values("round", kind="stable")
     return {
         key: [[_round_number(value) for value in rows[measure]] for measure in _MEASURES]

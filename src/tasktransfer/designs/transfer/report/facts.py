@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
@@ -91,8 +92,9 @@ def _describe_datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
         sample = " and ".join(
             "few-sample split" if few else "full split" for few in rows["few_sample"].unique()
         )
-        revision, tasks = _join_unique(rows["data_revision"]), rows["target"].nunique()
-        lines.append((str(dataset), f"revision {revision}, {sample}, {tasks} tasks with a score"))
+        revision = _join_unique(rows["data_revision"])
+        tasks = format_quantity(rows["target"].nunique(), "task")
+        lines.append((str(dataset), f"revision {revision}, {sample}, {tasks} with a score"))
     return lines
 
 

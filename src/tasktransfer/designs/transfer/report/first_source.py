@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
@@ -140,11 +141,11 @@ def _describe_sufficient_runs(
     if needed > of_test:
         more = math.ceil(cell["n_seeds"] * of_seeds / (needed - of_test)) - int(cell["n_seeds"])
         hours = f", about {more * seconds / 3600:.2g} more hours of training" if seconds else ""
-        ways += [f"{more} more seeds{hours}"] if 0 < more < MOST else []
+        ways += [f"{format_quantity(more, 'more seed')}{hours}"] if 0 < more < MOST else []
     if needed > of_seeds and cell["dialogues"]:
         more = math.ceil((of_test / (needed - of_seeds) - 1) * cell["dialogues"])
         enough = 0 < more < MOST * cell["dialogues"]
-        ways += [f"{more:,} more test dialogues with labels"] if enough else []
+        ways += [f"{format_quantity(more, 'more test dialogue')} with labels"] if enough else []
     if ways:
         yield f"If that gain is real, {' or '.join(ways)} would make it significant."
     else:

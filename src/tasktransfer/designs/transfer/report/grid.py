@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
-from tasktransfer.designs.transfer.figures.asked_margin import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
+from tasktransfer.designs.transfer.figures.prompted_margin import list_margin_rows
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.details import (
@@ -125,7 +125,7 @@ def _build_dataset(frames: Frames, dataset: str, places: Mapping[RunName, int]) 
             {"name": name, "short": " + ".join(names.get(part, part) for part in name.split("+"))}
             for name in dict.fromkeys(several)
         ],
-        "cards": _add_states(describe_tasks(dataset, tasks), frames, alone),
+        "cards": _add_baseline_states(describe_tasks(dataset, tasks), frames, alone),
         "asked": _build_prompted_rows(frames.get("prompted"), dataset, tasks),
         "limits": limits,
         "colours": [to_hex(scale(part)) for part in np.linspace(0, 1, 21)],
@@ -151,10 +151,10 @@ def find_best_algorithms(summary: pd.DataFrame) -> dict[str, str]:
     return dict(zip(best["model"], best["algorithm"], strict=True))
 
 
-def _add_states(
+def _add_baseline_states(
     cards: dict[str, TaskDetails], frames: Frames, cells: pd.DataFrame
 ) -> dict[str, TaskDetails]:
-    """Add the states of a target's baselines to its card."""
+    """Add the states of each target's baselines to the target's card."""
     several = cells["model"].nunique() > 1
     targets = cells.drop_duplicates(["model", "target"])
     for row in to_records(targets):

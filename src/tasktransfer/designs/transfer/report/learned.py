@@ -38,9 +38,9 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines have not learned.
+    """Return the targets whose baselines have not learned, according to a reference or collapse.
 
-    A baseline has collapsed if at least half of its runs predict one label only.
+    Baselines have collapsed if at least half of their runs predict one label only.
     """
     compared = compare_with_best_reference(frames)
     collapsed = frames["collapsed"]
@@ -97,7 +97,7 @@ def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.Data
     return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
 
 
-def select_unlearned(compared: pd.DataFrame) -> pd.DataFrame:
+def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
     """Return the baselines that have not learned, those furthest below the reference first.
 
     Args:
@@ -113,7 +113,7 @@ def select_unlearned(compared: pd.DataFrame) -> pd.DataFrame:
     return below.sort_values("difference", kind="stable")
 
 
-def list_unlearned(
+def format_unlearned_list(
     compared: pd.DataFrame, shorts: Mapping[tuple[str, str], str], *, has_sources: bool = True
 ) -> str:
     """Return a sentence that lists all baselines that have not learned, or "" if all have.
@@ -123,7 +123,7 @@ def list_unlearned(
         shorts: (dataset, task) → short name.
         has_sources: whether the study plans transfers.
     """
-    rows = select_unlearned(compared)
+    rows = select_unlearned_baselines(compared)
     if rows.empty:
         return ""
     has_models = compared["model"].nunique() > 1
@@ -136,8 +136,8 @@ def list_unlearned(
         named.append(f"{row['dataset']} {short}{model} {size}{collapsed}")
     differences = "Difference" if len(rows) == 1 else "Differences"
     sentence = (
-        f"{count_unlearned(rows, compared)} (mean score not above the best simple reference, or "
-        f"one answer only). {differences} from that reference, in points: "
+        f"{format_unlearned_count(rows, compared)} (mean score not above the best simple "
+        f"reference, or one answer only). {differences} from that reference, in points: "
         f"{join_names(named, MOST_NAMES)}."
     )
     which = "this target" if len(rows) == 1 else "these targets"
@@ -145,14 +145,16 @@ def list_unlearned(
     return f"{sentence}{unknown}"
 
 
-def count_unlearned(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
+def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     """Return a clause on how many baselines have not learned: ``8 of 17 baselines have …``."""
     count = f"{len(unlearned)} of {len(compared)} baselines"
     who = "The baseline" if len(compared) == 1 else count
     return f"{who} {'has' if len(unlearned) == 1 else 'have'} not learned"
 
 
-def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> Iterator[str]:
+def describe_unlearned_baselines(
+    compared: pd.DataFrame, *, has_sources: bool = True
+) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
     If references have intervals, a second sentence counts the baselines that are significantly
@@ -164,7 +166,7 @@ def describe_unlearned(compared: pd.DataFrame, *, has_sources: bool = True) -> I
     """
     if compared.empty:
         return
-    unlearned = select_unlearned(compared)
+    unlearned = select_unlearned_baselines(compared)
     if len(unlearned):
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
@@ -191,8 +193,8 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
     named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
     return (
-        f"{count_unlearned(unlearned, compared)}, compared with the best simple reference, which "
-        f"trains no language model: {join_names(named, MOST_NAMES)}"
+        f"{format_unlearned_count(unlearned, compared)}, compared with the best simple reference, "
+        f"which trains no language model: {join_names(named, MOST_NAMES)}"
     )
 
 

@@ -15,7 +15,7 @@ from tasktransfer.designs.transfer.report.average_changes import describe_averag
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
 from tasktransfer.designs.transfer.report.learned import (
     compare_with_best_reference,
-    list_unlearned,
+    format_unlearned_list,
 )
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.present.declared import Block
@@ -33,7 +33,9 @@ def build_open_answer(frames: Frames) -> list[Block]:
     """
     compared = compare_with_best_reference(frames)
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
-    unlearned = list_unlearned(compared, _select_shorts(frames, compared), has_sources=has_sources)
+    unlearned = format_unlearned_list(
+        compared, _map_short_names(frames, compared), has_sources=has_sources
+    )
     blocks = [Block(text=unlearned)] if unlearned else []
     return [*_list_average_changes(frames), *blocks]
 
@@ -51,7 +53,7 @@ def _list_average_changes(frames: Frames) -> Iterator[Block]:
         yield Block(text=Markup("The table “{}” has all datasets and models.").format(link))
 
 
-def _select_shorts(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
+def _map_short_names(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
     """Return (dataset, task) → the task's declared short name, unless two tasks share it."""
     if compared.empty:
         return {}

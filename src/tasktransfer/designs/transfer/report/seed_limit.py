@@ -8,7 +8,7 @@ from scipy import stats
 
 from tasktransfer.present.sentences import MOST_Q
 
-MOST = 0.5
+LEAST = 0.5
 """Minimum fraction of cells that cannot become significant for the sentence to be printed."""
 
 
@@ -29,7 +29,7 @@ def describe_seed_limit(cells: pd.DataFrame) -> str:
     quantile = stats.t.ppf(1 - MOST_Q / 2 / tests.to_numpy(float), tested["degrees"])
     needed = quantile * tested["standard_error"].to_numpy(float)
     count = int((np.nan_to_num(needed) > 100).sum())
-    if count < MOST * len(tested):
+    if count < LEAST * len(tested):
         return ""
     seeds = sorted({int(number) for number in tested["n_seeds"]})
     words = {2: "two", 3: "three"}

@@ -81,9 +81,9 @@ class TargetBlock:
         return any(row.is_significant for row in self.rows)
 
 
-def build_targets(frames: Frames) -> Markup | None:
+def render_targets(frames: Frames) -> Markup | None:
     """Return the section's HTML, or None if no pair of tasks has a delta."""
-    blocks = [*list_targets(frames)]
+    blocks = [*build_target_blocks(frames)]
     if not blocks:
         return None
     template = create_environment(Path(__file__).parent).get_template("targets.html.j2")
@@ -99,7 +99,7 @@ def build_targets(frames: Frames) -> Markup | None:
     return Markup(html)  # the template escapes all values
 
 
-def list_targets(frames: Frames) -> Iterator[TargetBlock]:
+def build_target_blocks(frames: Frames) -> Iterator[TargetBlock]:
     """Yield a block per dataset, model and target, in the study's order."""
     cells = frames["cells"]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
@@ -137,7 +137,7 @@ def _build_block(
         _describe_highest(first, listed[0], ordered["delta"]),
         advice,
         baseline,
-        _describe_chosen(frames, place, shorts),
+        _describe_dev_choice(frames, place, shorts),
         listed,
     )
 
@@ -185,7 +185,10 @@ def describe_verdict(row: Row) -> str:
 
 
 def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> str:
-    """Return the highest change of a target's sources; ties at 0 name no source."""
+    """Return a phrase on the highest change of a target's sources.
+
+    It names no source if the highest changes are a tie at 0.
+    """
     if bool((deltas.abs() < LEAST).all()):
         return "no source changes the score"
     if abs(row["delta"]) < LEAST and int((deltas.abs() < LEAST).sum()) > 1:
@@ -194,7 +197,7 @@ def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> 
     return f"highest observed change: {how}, {describe_verdict(row)}"
 
 
-def _describe_chosen(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
+def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
     """Return a sentence on the source that is best on dev, from the table of methods.
 
     Its test score has no selection bias from the test split. Empty if the table has no such row.

@@ -109,7 +109,7 @@ def _list_comparisons(
 
 
 def _compare_matrices(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
-    """Compute the numbers of a row, from deltas of sources × targets × seeds."""
+    """Compute the numbers of a row from two groups' deltas (sources × targets × seeds)."""
     correlation = compute_matrix_correlation(average_over_seeds(a), average_over_seeds(b), *names)
     return *astuple(correlation), *_compare_halves(a, b, *names)
 

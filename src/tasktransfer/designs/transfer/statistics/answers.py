@@ -56,7 +56,7 @@ class _Run(NamedTuple):
 
 
 def make_collapsed(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``collapsed``; unchanged rows of the earlier frame are reused."""
+    """Return the frame ``collapsed``, reusing unchanged rows of the earlier frame."""
     runs = pd.concat([frames["transfer_runs"], frames["control_runs"]], ignore_index=True)
     root, earlier = Path(frames.study.config.results), frames.earlier.get("collapsed")
     return compute_collapsed_table(runs, root, earlier)
@@ -76,10 +76,10 @@ def compute_collapsed_table(
         Columns ``columns.COLLAPSED``.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     runs = runs[runs["predictions"].notna()]
-    earlier = _index_rows(previous)
+    earlier = _index_collapse_numbers(previous)
     cells: dict[tuple[Any, ...], list[_Run]] = defaultdict(list)
     for *names, seed, file, rows, sha256 in runs[[*_CELL, *_RUN]].itertuples(
         index=False, name=None
@@ -91,12 +91,12 @@ def compute_collapsed_table(
         members.sort(key=lambda run: run.seed)
         # A file may contain the answers to several targets.
         inputs = compute_digest([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
-        numbers = earlier.get(inputs) or _compute_row(members, root, cell[-1])
+        numbers = earlier.get(inputs) or _compute_collapse_numbers(members, root, cell[-1])
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
     return build_frame(table, columns.COLLAPSED)
 
 
-def _index_rows(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
+def _index_collapse_numbers(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
     if previous is None or list(previous.columns) != list_column_names(columns.COLLAPSED):
         return {}
     plain = previous.astype(object).where(previous.notna(), None)
@@ -105,7 +105,7 @@ def _index_rows(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
     return {inputs: tuple(row) for inputs, *row in rows}
 
 
-def _compute_row(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
+def _compute_collapse_numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
     seeds: list[int] = []
     shares: list[float] = []
     answer = None
@@ -174,7 +174,7 @@ def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
 
 
 def _list_nodes(run: Run) -> Iterator[tuple[Fit | Stage, str, int, tuple[str, ...]]]:
-    """Yield (node, method, seed, predicted tasks) for a baseline or reference; else nothing."""
+    """Yield (node, method, seed, predicted tasks) if the run is a baseline or a reference."""
     if is_reference(run):
         assert isinstance(run.outcome, Fit)
         yield run.outcome, run.about["reference"], get_reference_seed(run), run.outcome.tasks
@@ -209,7 +209,7 @@ def make_errors(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _count_errors(gold: str, methods: Mapping[_Method, Mapping[int, str]]) -> float:
-    """Return the number of methods with a wrong prediction; each seed of a method counts a part."""
+    """Return the sum over methods of the fraction of their seeds with a wrong prediction."""
     return sum(
         sum(label != gold for label in seeds.values()) / len(seeds) for seeds in methods.values()
     )

@@ -115,30 +115,27 @@ def _estimate_difference(
     right = np.array([to_a[seed] for seed in seeds])
     both, alone = (there, back), len(to_b) == len(to_a) == 1
     parts = (
-        (_compute_seed_variance(left - right, alone=alone), _count_degrees(len(seeds))),
-        *((cell.test_error**2, _read_degrees(cell)) for cell in both),
+        (_compute_seed_variance(left - right, alone=alone), _compute_seed_degrees(len(seeds))),
+        *((cell.test_error**2, _get_test_degrees(cell)) for cell in both),
     )
     means = float(left.mean()), float(right.mean())
     return (*names, *means), Estimate(means[0] - means[1], parts, len(seeds))
 
 
-def _read_degrees(cell: Any) -> float:
-    """Return the degrees of freedom of a cell's test error.
-
-    1 if the cell has none; its test error is then 0.
-    """
+def _get_test_degrees(cell: Any) -> float:
+    """Return the degrees of freedom of a cell's test error, or 1 if that error is always 0."""
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 
-def _count_degrees(count: int) -> float:
+def _compute_seed_degrees(count: int) -> float:
     return float(max(1, count - 1))
 
 
 def _compute_seed_variance(differences: Floats, *, alone: bool) -> float:
-    """Return the variance of the mean of paired differences.
+    """Return the variance over seeds of the mean of paired differences.
 
-    ``alone``: whether there is no other seed; then the seeds' variance is left out, as in the
-    cells. Otherwise one common seed gives no estimate of it.
+    One difference does not show it, so it is NaN. It is 0 if ``alone``, that is, if neither cell
+    has another seed, because the cells then leave out the variance over seeds, too.
     """
     if len(differences) > 1:
         return float(differences.var(ddof=1)) / len(differences)

@@ -82,7 +82,7 @@ class Run:
 
 
 def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
-    """Return a mapping from (model, digest of the stage, target) to run.
+    """Map (model, digest of the stage, target) to run.
 
     Two models of a study may have the same weights and therefore the same stages. A stage may be
     tested on several targets.
@@ -99,7 +99,7 @@ def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
     """Return each instance's contribution to the sums of the run's score, (instances, columns).
 
     Raises:
-        RecordError: the predictions are not those that were collected; names the file.
+        RecordError: the predictions file has changed since it was collected.
     """
     tested = run.predictions
     try:
@@ -119,13 +119,14 @@ def build_resampling_units(
         root: the results folder that files are relative to.
         target: the evaluated task.
         instances: size of the test set.
-        tested: runs on it; they answer the same instances, so one file gives the dialogues of all.
+        tested: predictions of the runs on the test set. All runs answer the same instances, so the
+            dialogues are read from the first file.
 
     Returns:
-        Dialogues named in the first run's rows; single instances if the rows name none.
+        The dialogues, or single instances if any row does not name its dialogue.
 
     Raises:
-        RecordError: a file of rows is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     first = tested[0]
     try:
@@ -181,7 +182,7 @@ def compute_dialogue_scores(
         root: the results folder that the paths in the tables are relative to.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     single = runs[(runs["n_sources"] <= 1) & runs["predictions"].notna()]
     all_runs = map_runs(single)

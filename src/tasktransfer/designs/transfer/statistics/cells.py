@@ -85,7 +85,7 @@ class _Cell:
 
 
 def make_cells(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``cells``; unchanged rows of the earlier frame are reused."""
+    """Return the frame ``cells``, reusing unchanged rows of the earlier frame."""
     table = compute_cells(
         frames["transfer_runs"],
         frames.compute_once(select_fresh_deltas),
@@ -129,7 +129,7 @@ def compute_cells(
         Columns ``columns.CELLS``, in the order of ``deltas``.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     run_sets = _group_runs(runs, deltas, more_baseline_seeds)
     resampling = _ResamplingUnits(root, run_sets)
@@ -247,10 +247,12 @@ def _list_run_inputs(run: Run) -> Values:
 def digest_inputs(
     runs: pd.DataFrame, deltas: pd.DataFrame, root: Path, more_baseline_seeds: Collection[int] = ()
 ) -> list[str]:
-    """Return the current column ``inputs`` of the cells; rows with other digests are outdated.
+    """Return the column ``inputs`` as it would be computed now.
+
+    A row of an earlier table with another digest is outdated.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     run_sets = _group_runs(runs, deltas, more_baseline_seeds)
     resampling = _ResamplingUnits(root, run_sets)
@@ -258,7 +260,7 @@ def digest_inputs(
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
-    """Map digest of the inputs to numbers of an earlier row that do not depend on other rows."""
+    """Map a row's ``inputs`` to its numbers that do not depend on other rows."""
     if previous is None or list(previous.columns) != list_column_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
@@ -273,7 +275,7 @@ def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
 def _compute_rows(
     cells: Iterable[_Cell], root: Path, resampling: _ResamplingUnits
 ) -> dict[Values, Values]:
-    """Map names of a cell to the numbers of its row that do not depend on other rows."""
+    """Map a cell's names to the numbers of its row that do not depend on other rows."""
     estimated = list(_estimate_cells(cells, root, resampling))
     sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
@@ -305,7 +307,7 @@ def _estimate_cells(
 def _estimate_resampled_cells(
     cells: list[_Cell], root: Path, units: Units
 ) -> Iterator[tuple[_Cell, Estimate]]:
-    """Yield the cells of one test set; each baseline is read once for all of its cells."""
+    """Yield each cell of one test set with its estimate. Each baseline is read only once."""
     dataset, target, tested_on = cells[0].dataset, cells[0].target, cells[0].tested_on
     assert tested_on is not None
     _, instances, fidelity = tested_on
@@ -363,7 +365,7 @@ def _build_row(cell: _Cell, units: Units | None, estimate: Estimate, sure: Confi
 def _explain_missing_interval(
     units: Units | None, estimate: Estimate, sure: Confidence
 ) -> str | None:
-    """Return why there is no interval, or None if there is one."""
+    """Return the reason why a cell has no interval, or None if it has one."""
     if not np.isnan(sure.low):
         return None
     if units is not None and units.count < 2:

@@ -51,7 +51,7 @@ _PLAIN = [name for name in _CELL if name != "sources"]
 
 
 def make_control_cells(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``control_cells``; unchanged rows of the earlier frame are reused."""
+    """Return the frame ``control_cells``, reusing unchanged rows of the earlier frame."""
     root, earlier = Path(frames.study.config.results), frames.earlier.get("control_cells")
     return compute_control_cells(frames["transfer_runs"], frames["control_runs"], root, earlier)
 
@@ -82,7 +82,7 @@ def compute_control_cells(
         cells of a dataset, for each control.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     earlier = None if previous is None else previous.drop(columns="control", errors="ignore")
     parts = [
@@ -112,8 +112,7 @@ def compute_controls(
 
     Returns:
         Columns ``columns.CONTROLS``, in the order of ``heatmap_cells``. A control without a run for
-        any of a cell's seeds has a row with NaN. ``verdict`` is the cell's and is equal in all its
-        rows.
+        any of a cell's seeds has a row with NaN. All rows of a cell have the same ``verdict``.
     """
     single_source = heatmap_cells[heatmap_cells["n_sources"] == 1]
     if single_source.empty or not names:
@@ -230,7 +229,7 @@ def make_control_summary(frames: Frames) -> pd.DataFrame:
 
 
 def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """Compute the columns of ``CONTROL_SUMMARY``.
+    """Compute the table ``control_summary``: a row per dataset, model, algorithm and control.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -238,7 +237,7 @@ def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Pat
         root: the results folder that the paths in the tables are relative to.
 
     Raises:
-        RecordError: a predictions file is not the one that was collected; names it.
+        RecordError: a predictions file has changed since it was collected.
     """
     parts = ((control, [*replace_baselines(control, runs, control_runs)]) for control in CONTROLS)
     rows = [row for control, part in parts for row in _summarise_control(control, part, root)]

@@ -32,7 +32,7 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
 from tasktransfer.designs.transfer.statistics.cells import MARKED
-from tasktransfer.designs.transfer.statistics.prompted import score_prompted
+from tasktransfer.designs.transfer.statistics.prompted import score_prompted_models
 from tasktransfer.designs.transfer.statistics.references import (
     score_baselines,
     score_references,
@@ -118,7 +118,7 @@ def make_methods(frames: Frames) -> pd.DataFrame:
 
 
 def sort_methods(methods: Iterable[Method]) -> list[Method]:
-    """Return methods from the simplest to the most complex; ties keep their order."""
+    """Return methods from the simplest to the most complex. Ties keep their order."""
     order = list(METHODS)
     return sorted(methods, key=lambda method: order.index(method.name))
 
@@ -127,7 +127,7 @@ def sort_methods(methods: Iterable[Method]) -> list[Method]:
 
 
 def build_method_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]:
-    """Yield one row per method of a target; the methods must be sorted by ``sort_methods``."""
+    """Yield one row per method of a target. ``methods`` must be sorted by ``sort_methods``."""
     pairs = compare_pairs([method.cell for method in methods])
     best = max(range(len(methods)), key=lambda index: methods[index].score)
     chosen = choose_recommended(methods, best, pairs)
@@ -216,7 +216,7 @@ def _list_references(frames: Frames) -> Iterator[Method]:
 
 
 def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
-    """Return a mapping from digest to wall time of each reference's job.
+    """Map the digest of each reference to the wall time of its job, in seconds.
 
     References with the same frozen embeddings share a cache, so only the first one computes them.
     All of them get the time of the slowest.
@@ -289,7 +289,7 @@ def _list_prompted(frames: Frames) -> Iterator[Method]:
     config = get_transfer_config(frames.collected.study)
     if not config.prompted:
         return
-    for (dataset, model, shots, task), scored in frames.compute_once(score_prompted).items():
+    for (dataset, model, shots, task), scored in frames.compute_once(score_prompted_models).items():
         if config.get_training_hyperparameters(dataset).fidelity.scoring != "default":
             continue
         cost = Cost(0, 0.0, 1000 * scored.seconds / max(1, scored.instances))

@@ -131,7 +131,7 @@ def _count_shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
-    """Return (source, target, shared, of) in the study's order; empty targets are left out."""
+    """Return (source, target, shared, of) in the study's order, without empty targets."""
     tasks = list_distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
     shared_of = {
         (source, target): (int(shared), int(of))
@@ -181,7 +181,7 @@ def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, 
 
 
 def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
-    """Return the counts of training dialogues that the study's tasks share; None without counts.
+    """Return the counts of training dialogues that the study's tasks share, or None.
 
     Raises:
         RecordError: the dialogues were counted in other data than the runs used.

@@ -61,7 +61,7 @@ class PromptedScore:
 
 def make_prompted(frames: Frames) -> pd.DataFrame:
     """Return the frame ``prompted``."""
-    return compute_prompted_table(frames.collected, frames.compute_once(score_prompted))
+    return compute_prompted_table(frames.collected, frames.compute_once(score_prompted_models))
 
 
 def compute_prompted_table(
@@ -73,7 +73,7 @@ def compute_prompted_table(
 
     Args:
         collected: the study's records.
-        scores: result of ``score_prompted``.
+        scores: result of ``score_prompted_models``.
     """
     seen = {entry.model: entry for entry in get_transfer_config(collected.study).prompted}
     planned = _group_runs(collected)
@@ -94,7 +94,7 @@ def compute_prompted_table(
     return build_frame(rows, PROMPTED)
 
 
-def score_prompted(frames: Frames) -> Mapping[Key, PromptedScore]:
+def score_prompted_models(frames: Frames) -> Mapping[Key, PromptedScore]:
     """Return the scores of prompted models on targets with at least one complete run."""
     collected = frames.collected
     holes = (hole.run for hole in collected.missing if is_prompted(hole.run))

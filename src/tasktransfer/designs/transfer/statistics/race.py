@@ -42,7 +42,7 @@ def read_study_race(study: Study) -> Race | None:
 
 
 def select_fresh_deltas(frames: Frames) -> pd.DataFrame:
-    """Return the deltas for statistics; in a race only those of seeds after the last selection."""
+    """Return the deltas that statistics use, without the selection seeds of a race."""
     race = read_study_race(frames.study)
     return frames["deltas"] if race is None else drop_selection_seeds(frames["deltas"], race)
 
@@ -76,7 +76,10 @@ def choose_continuing_pairs(
 
 
 def compute_race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Compute the columns of ``RACE``, one row per pair, from columns of ``columns.DELTAS``."""
+    """Compute the table ``race``: one row per pair.
+
+    ``deltas`` has the columns of ``columns.DELTAS``. Multi-source runs are ignored.
+    """
     single = deltas[deltas["n_sources"] == 1]
     rows: list[tuple[Any, ...]] = []
     for names, group in single.groupby(list(NAMES), sort=False):

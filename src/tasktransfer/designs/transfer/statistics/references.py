@@ -51,10 +51,10 @@ def make_references(frames: Frames) -> pd.DataFrame:
 def build_reference_table(
     references: Mapping[tuple[Target, str], Cell], baselines: Mapping[Target, Baseline]
 ) -> pd.DataFrame:
-    """Compute the columns of ``REFERENCES``.
+    """Compute the table ``references``, whose rows compare a target's baselines with a reference.
 
-    A row compares a target's baselines with one reference. ``q`` is adjusted over all rows of a
-    dataset; baselines with one seed have no q, because the variation between seeds is unknown.
+    ``q`` is adjusted over all rows of a dataset. Baselines with one seed have no q, because the
+    variation between seeds is unknown.
 
     Args:
         references: result of ``score_references``.
@@ -126,11 +126,11 @@ def score_references(frames: Frames) -> Mapping[tuple[Target, str], Cell]:
 
     The model of a target is ``NO_MODEL`` if the reference reads no embeddings.
     """
-    cells = gather_cells(_list_references(frames.collected))
+    cells = gather_cells(_list_scored_references(frames.collected))
     return {((key[0], key[1], key[2]), key[3]): cell for key, cell in cells.items()}
 
 
-def _list_references(
+def _list_scored_references(
     collected: Collected,
 ) -> Iterator[tuple[tuple[str, str, str, str], int, Scored]]:
     for run in collected.runs:
@@ -158,7 +158,7 @@ def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> 
 
 
 def score_baselines(frames: Frames) -> Mapping[Target, Baseline]:
-    """Return a mapping from dataset, model and target to baselines with predictions."""
+    """Map (dataset, model, target) to the target's baselines, if they have predictions."""
     collected = frames.collected
     scored: list[tuple[Target, int, Scored]] = []
     collapsed: dict[Target, dict[int, bool]] = defaultdict(dict)

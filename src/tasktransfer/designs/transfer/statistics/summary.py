@@ -118,7 +118,7 @@ def _summarise_model(
     packed = {name: _pack_deltas(group, tasks) for name, group in groups.items()}
     most = max(method.values.shape[1] for method in packed.values())
     drawn = create_generator(dataset, model).random((RESAMPLES, len(tasks), most))
-    draws = {name: _resample(method, drawn) for name, method in packed.items()}
+    draws = {name: _resample_seeds(method, drawn) for name, method in packed.items()}
     ranks = _rank_algorithms(packed, draws)
     rows = []
     for name, method in packed.items():
@@ -162,10 +162,11 @@ def _pack_deltas(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
     return _Deltas(values[:, : counts.max()], counts, pairs, len(seeds))
 
 
-def _resample(one: _Deltas, drawn: Floats) -> _Draws:
-    """Return the statistics of resampled seeds, which uniform numbers in [0, 1) select.
+def _resample_seeds(one: _Deltas, drawn: Floats) -> _Draws:
+    """Return the statistics of resamples of the seeds.
 
-    ``drawn`` has these numbers, (resamples, targets, seeds), so that algorithms share resamples.
+    ``drawn`` has the uniform random numbers in [0, 1) that select the seeds, of shape (resamples,
+    targets, seeds). All algorithms get the same numbers, so they share the resamples.
     """
     size = max(1, MOST_VALUES // one.values.size)
     parts = [_compute_statistics(one, drawn[at : at + size]) for at in range(0, len(drawn), size)]

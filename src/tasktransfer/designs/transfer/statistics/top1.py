@@ -121,9 +121,10 @@ def _build_targets(
     seeds: Sequence[int],
     dialogues: Mapping[tuple[str, str], DialogueScores],
 ) -> list[Target] | None:
-    """Return the deltas of each target by halves and dialogues; None without a run's predictions.
+    """Return the deltas of each target by halves and dialogues.
 
-    ``whole`` is a mask of the candidate pairs, (sources, targets).
+    Return None if any run has no predictions. ``whole`` is a mask of the candidate pairs, of shape
+    (sources, targets).
     """
     runs = {
         (source, target, seed): ((model, run), (model, baseline))

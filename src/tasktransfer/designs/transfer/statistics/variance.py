@@ -65,14 +65,17 @@ def compute_variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.Dat
 
 def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
     """Return (component, variance, fraction) for one group."""
-    variances = np.maximum(_estimate_moments(group), 0.0)  # NaN stays NaN
+    variances = np.maximum(_estimate_components(group), 0.0)  # NaN stays NaN
     total = float(np.nansum(variances))
     shares = variances / total if total > 0 else np.full(len(variances), np.nan)
     return list(zip(columns.COMPONENTS, variances.tolist(), shares.tolist(), strict=True))
 
 
-def _estimate_moments(group: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Estimate source, target, both and seed, which may be below 0; NaN if unknown."""
+def _estimate_components(group: pd.DataFrame) -> tuple[float, float, float, float]:
+    """Estimate the variances of source, target, both and seed.
+
+    An estimate may be below 0, and is NaN if it is unknown.
+    """
     several = group["seed"].nunique() > 1
     same_cell = _sum_differences(group, ["source", "target"])
     same_source, same_target, any_two = (
@@ -114,7 +117,7 @@ _NONE = _Differences(0, 0.0)
 
 
 def _sum_differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
-    """Sum the squared differences of all pairs of deltas with equal values in some columns."""
+    """Sum the squared differences over all pairs of deltas that agree in the columns ``same``."""
     # Centre the values, so that the difference of the two sums below keeps its precision.
     deltas = group["delta"] - group["delta"].mean()
     places = group.groupby(list(same)).ngroup() if same else np.zeros(len(group), dtype=np.int64)

@@ -76,7 +76,10 @@ def find_published_model(name: str, weights: str | None) -> str | None:
 
 
 def find_correspondence(frames: Frames) -> Correspondence:
-    """Return the parts of a study that can be compared; none with synthetic or full data."""
+    """Return the parts of a study that can be compared with the paper.
+
+    Synthetic data and full data cannot be compared.
+    """
     runs, missing, metadata = frames["transfer_runs"], frames["missing_runs"], frames.metadata
     if metadata.synthetic and not metadata.real:
         return Correspondence(frozenset(), {}, "the dialogues are synthetic", metadata)

@@ -38,7 +38,9 @@ def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str
 
 
 def explain_short_names(names: Mapping[str, str]) -> list[str]:
-    """Return a note that explains the abbreviations of a figure, in a list, or none without any.
+    """Return a list with one note that explains the abbreviations of a figure.
+
+    The list is empty if the figure has no abbreviations.
 
     Args:
         names: names in the figure, by task.

@@ -2,7 +2,7 @@
 
 From a notebook::
 
-    from tasktransfer.designs.transfer.tables.paper_tables import table2
+    from tasktransfer.designs.transfer.tables.paper_tables import compute_table2
     from tasktransfer.designs import get_design, open_study
     from tasktransfer.designs.commands import read_frames
 

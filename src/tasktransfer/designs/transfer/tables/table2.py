@@ -105,7 +105,7 @@ def _select_finished_pairs(deltas: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compute_extremes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return scores and deltas of the best and worst source per target, indexed by both."""
+    """Return scores and deltas of the best and worst source, by group and target."""
     with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
     targets = with_baseline.groupby([*GROUP, "target"], sort=False)
     return pd.DataFrame(

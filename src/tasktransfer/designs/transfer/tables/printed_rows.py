@@ -65,7 +65,7 @@ def list_shared_data(frames: Frames) -> pd.DataFrame:
 
 
 def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
-    """Return each task's reference scores, computed from the dialogues, with the mean baselines.
+    """Return each task's reference scores, and the mean score of each model's baselines.
 
     None if the study has references with intervals, or if no reference was computed.
     """
@@ -85,7 +85,7 @@ def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_references(frames: Frames) -> pd.DataFrame | None:
-    """Return the comparison of baselines with references; None if the study has no references."""
+    """Return the comparison of baselines with references, or None if there are no references."""
     if "references" not in frames:
         return None
     frame = frames["references"]
@@ -139,7 +139,7 @@ def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
     return (f"{part if shown < total else ''}{command}",)
 
 
-def list_curve(frames: Frames) -> pd.DataFrame | None:
+def list_learning_curves(frames: Frames) -> pd.DataFrame | None:
     """Return the learning curves that were computed, or None if no task has one label per input."""
     return frames.get("learning_curve")
 
@@ -150,7 +150,7 @@ def list_control_means(frames: Frames) -> pd.DataFrame | None:
 
 
 def count_verdicts(frames: Frames) -> pd.DataFrame | None:
-    """Count the cells of each group by the verdict of their controls; None without controls."""
+    """Count the cells of each group by verdict, or return None if the study has no controls."""
     cells = frames["controls"].drop_duplicates(_PLACE)
     if cells.empty:
         return None
@@ -189,7 +189,7 @@ def select_frame(name: str, frames: Frames) -> pd.DataFrame:
 
 
 def describe_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return a note on the rows of a frame that are not printed; empty if all are printed."""
+    """Return a note on the rows of a frame that are not printed, or none if all are printed."""
     rows = frames[name]
     if name == "controls":
         rows = rows.drop_duplicates(_PLACE)
@@ -214,7 +214,7 @@ def is_source_run(table: str, row: Row, run: Run) -> bool:
 
 
 def drop_unused_baselines(table: str, row: Row, runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the source runs of a row without baselines that it does not use.
+    """Return the source runs of a row, except baselines that the row does not use.
 
     A delta uses the baseline of its own model, target and seed. Test instances are counted in the
     first baseline of each task. Other tables use every baseline.
@@ -251,7 +251,10 @@ def _is_in_pair(row: Row, run: Run) -> bool:
 
 
 def _is_in_comparison(row: Row, run: Run) -> bool:
-    """Return whether a run is in a transfer matrix of a comparison, or in any of its dataset."""
+    """Return whether a run is in one of the transfer matrices that a row compares.
+
+    A row without ``held`` compares all matrices of its dataset.
+    """
     if not is_transfer(run) or len(_list_sources(run)) > 1:
         return False
     if "held" not in row:
