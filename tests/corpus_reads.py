@@ -11,8 +11,12 @@ from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.multiwoz import MULTIWOZ
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.empathetic.human import read_choices, read_ratings
+from tasktransfer.designs.empathetic.sources.additional_datasets import (
+    DAILY_REPLIES,
+    EMOTION_TAGS,
+    REPLY_PAIRS,
+)
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, EMOTION_TAGS, REPLY_PAIRS
 from tasktransfer.designs.panel.sources.dataset import PANEL_DIALOGUES
 from tasktransfer.designs.probes.figures import read_judgements
 from tasktransfer.designs.probes.word_vectors import read_vectors

@@ -10,6 +10,7 @@ import sacrebleu
 
 from tasktransfer.datasets.dataset import Release
 from tasktransfer.designs.empathetic.human import compute_table5, read_figure5, read_published
+from tasktransfer.designs.empathetic.sources.additional_datasets import EMOTION_TAGS
 from tasktransfer.designs.empathetic.sources.cards import EMOTION, EMOTION_CUT, LABELS
 from tasktransfer.designs.empathetic.sources.dialogues import (
     EMPATHETIC_DIALOGUES,
@@ -19,7 +20,6 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     find_shared_situations,
     read_dialogues,
 )
-from tasktransfer.designs.empathetic.sources.others import EMOTION_TAGS
 from tasktransfer.fits import fast_text, select_most_probable_labels
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers

@@ -31,7 +31,7 @@ from corpus_reads import (
     read,
 )
 from small_corpora import as_csv, as_json, as_lines, as_tgz, as_zip, said
-from tasktransfer.designs.empathetic.sources.others import (
+from tasktransfer.designs.empathetic.sources.additional_datasets import (
     NEWSGROUP_POSTS,
 )
 from tasktransfer.errors import DataError
@@ -231,7 +231,7 @@ SINGLE = [
     (GRADE, put(1, "HumanScores", value="[1, null]"), "ID 1: Rating None is not a number"),
     (GRADE, put(0, "Dataset", value=7), "item 0, Dataset: The value is 7, but it must be a string"),
     (GRADE, put(2, "Context"), "ID 2, Context: The value is null, but it must be a string"),
-    (GRADE, with_json(lambda rows: rows.__delitem__(slice(1, None))), "1 items of 1 contexts for"),
+    (GRADE, with_json(lambda rows: rows.__delitem__(slice(1, None))), "1 item of 1 context for"),
     (FED, put(1, "annotations"), "item 1, annotations: The value is null, but it must"),
     (FED, without(1, "annotations", "Relevant"), "item 1, annotations: The key 'Relevant' is"),
     (FED, put(1, "annotations", "Relevant", value=["N/A"]), "item 1: The row has no rating. Add"),
@@ -260,7 +260,7 @@ SINGLE = [
     (OWN, line({"utterances": [said(0, 0), None]}, 2), r"utterances\[1\]: The value is null"),
     (OWN, line({"utterances": ["  ", "b"]}, 2), ":2, utterances: The dialogue .*Add the"),
     (OWN, b"", "Own has 0 dialogues for train, .*Provide at least 2 dialogues, or remove Own"),
-    (OWN, lambda content: content.split(b"\n")[0], "Own has 1 dialogues for train"),
+    (OWN, lambda content: content.split(b"\n")[0], "Own has 1 dialogue for train"),
     (sound.DAILY_ZIP, b"no zip", "cannot be read as a zip .*. Fetch"),
     (sound.DAILY_ZIP, as_zip("other.json", b"{}"), "contains no TLiDB_DailyD.*Fetch"),
     (sound.DAILY_ZIP, zipped(without("data")), "key 'data' is missing. Fix it, or fetch"),

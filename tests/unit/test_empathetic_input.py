@@ -22,8 +22,12 @@ from tasktransfer.designs.empathetic.collect import make_labels, make_shared
 from tasktransfer.designs.empathetic.frames import FRAMES
 from tasktransfer.designs.empathetic.recipes import prepend_labels, split_label
 from tasktransfer.designs.empathetic.sources import tiny
+from tasktransfer.designs.empathetic.sources.additional_datasets import (
+    ADDITIONAL_DATASETS,
+    DAILY_REPLIES,
+    REPLY_PAIRS,
+)
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
-from tasktransfer.designs.empathetic.sources.others import DAILY_REPLIES, OTHERS, REPLY_PAIRS
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, get_learner, load_classifier
 from tasktransfer.results.frames import Frames
@@ -40,7 +44,7 @@ OPEN = EMPATHETIC_DIALOGUES.reader.open
 def known() -> Iterator[None]:
     """Register the design's datasets during these tests."""
     before = dict(DATASETS)
-    for dataset in (EMPATHETIC_DIALOGUES, *OTHERS):
+    for dataset in (EMPATHETIC_DIALOGUES, *ADDITIONAL_DATASETS):
         datasets.add_dataset(dataset)
     yield
     DATASETS.clear()

@@ -237,7 +237,7 @@ def test_ratios_are_of_training_samples(planted: Frames) -> None:
     assert set(compute_ratios(unknown, "DailyDialog")["ratio"]) == {10.0, 0.1}
     assert plot_sample_ratio(with_sizes(planted, {}), "DailyDialog") is None
     figure = drawn(plot_sample_ratio(unknown, "DailyDialog"))
-    assert "8 cells of tasks of unknown size left out" in read_caption(figure).notes
+    assert "8 cells left out, because a task's size is unknown" in read_caption(figure).notes
 
 
 def test_a_ratio_is_known_of_a_source_of_another_dataset(planted: Frames) -> None:

@@ -127,7 +127,7 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         empty,
         "train.jsonl: Own has 0 dialogues for train, .* or remove Own from domains",
     ),
-    (PANEL, OWN, first_line, "train.jsonl: Own has 1 dialogues for train, .*Provide at least 2"),
+    (PANEL, OWN, first_line, "train.jsonl: Own has 1 dialogue for train, .*Provide at least 2"),
     (PANEL, "topical_chat/valid_freq.json", all_silent, "TopicalChat has 0 dialogues for train"),
     (
         PROBES,

@@ -20,7 +20,7 @@ from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import TINY_RATED
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY, TINY_WORLD
 from tasktransfer.designs.panel.sources.pair_instances import FITS, FITS_NOT, make_instance
-from tasktransfer.designs.panel.sources.rated import read_rated
+from tasktransfer.designs.panel.sources.rated import read_rated_set
 from tasktransfer.designs.panel.sources.texts import join_utterances, normalise_text, split_context
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -173,7 +173,7 @@ def test_labels_that_are_given_take_the_labellers_place(world: Path) -> None:
     given = pairs.build_training_pairs(ingredients(world, labels="given"))
     assert given == pairs.build_training_pairs(ingredients(world, by_order))
     changed(world / "probabilities" / "Orchard.jsonl", lambda rows: rows.clear())
-    with pytest.raises(DataError, match=r"probabilities/Orchard\.jsonl: .* pairs have no line"):
+    with pytest.raises(DataError, match=r"probabilities/Orchard\.jsonl: The file lacks .* pairs"):
         pairs.build_training_pairs(ingredients(world, labels="given"))
 
 
@@ -228,8 +228,8 @@ SET = "ratings/Harbour_Tiny.jsonl"
 
 
 def rated(world: Path) -> None:
-    files = TINY_WORLD.files(world)
-    read_rated(TINY_RATED["Harbour_Tiny"], files)
+    files = TINY_WORLD.find_release_files(world)
+    read_rated_set(TINY_RATED["Harbour_Tiny"], files)
 
 
 def put(key: str, value: Any) -> Callable[[Rows], None]:

@@ -38,7 +38,7 @@ def write_answer(frames: Frames) -> list[str]:
     of_labels = rows[rows["method"].map(is_supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
     constant = [
-        *_describe_brought(rows),
+        *_describe_own_systems(rows),
         *_describe_constant_runs(frames["measured"], both),
     ]
     if len(both) and (both["seeds"] <= 1).all():
@@ -127,7 +127,8 @@ def _describe_training(rows: pd.DataFrame) -> Iterator[str]:
         if len(some)
     ]
     others = len(rows) - len(better) - len(worse)
-    left = f"; {others} of {len(rows)} measures show no significant difference" if others else ""
+    verb = "shows" if others == 1 else "show"
+    left = f"; {others} of {len(rows)} measures {verb} no significant difference" if others else ""
     yield f"Fine-tuning {' and '.join(parts)}, Base minus Pretrained{left} ({SURE})."
 
 
@@ -160,7 +161,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _describe_brought(rows: pd.DataFrame) -> Iterator[str]:
+def _describe_own_systems(rows: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on each of the user's own systems."""
     own = rows[[get_group(str(method)) == BROUGHT for method in rows["method"]]]
     for row, sure, better in zip(

@@ -133,7 +133,7 @@ def make_costs(frames: Frames) -> Iterator[Values]:
 
 
 def make_labels(frames: Frames) -> list[Values]:
-    """Return the rows of ``labels``, or those of the earlier frame without the dialogues.
+    """Return the rows of ``labels``, or the earlier frame's rows if the dialogues are missing.
 
     Raises:
         DataError: the dialogues are damaged.
@@ -146,7 +146,7 @@ def make_labels(frames: Frames) -> list[Values]:
 
 
 def make_shared(frames: Frames) -> list[Values]:
-    """Return the rows of ``shared``, or those of the earlier frame without the dialogues.
+    """Return the rows of ``shared``, or the earlier frame's rows if the dialogues are missing.
 
     Raises:
         DataError: the dialogues are damaged.

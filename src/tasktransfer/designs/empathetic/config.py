@@ -59,7 +59,7 @@ class EmpatheticData(DataConfig):
 
 
 class DecodingConfig(Section):
-    """Diverse beam search; one group of one beam is greedy decoding.
+    """Diverse beam search, which is greedy decoding if there is one group of one beam.
 
     The values are our choice, because the paper does not report them.
     """
@@ -147,7 +147,10 @@ class EmpatheticConfig(CommonConfig):
     )
     pretraining: PretrainingConfig = Field(
         default=PretrainingConfig(),
-        description=("settings of the method that is first trained on other replies"),
+        description=(
+            "settings of the method that is first trained on replies from outside "
+            "EmpatheticDialogues"
+        ),
     )
     emotions: EmotionsConfig = Field(
         default=EmotionsConfig(), description="settings of the fastText classifier of emotions"
@@ -201,11 +204,11 @@ class EmpatheticConfig(CommonConfig):
         return {replier.name: replier.file for replier in self.brought}
 
     @property
-    def replied_items(self) -> tuple[Setting, dict[str, Any]]:
-        """The setting and the items in which a user's own replier is compared with Base.
+    def replier_comparison(self) -> tuple[Setting, dict[str, Any]]:
+        """The setting in which a user's own replier is compared with Base, and its limits.
 
-        They are those of generated replies. In a study without generation, they are those of
-        replies that are retrieved from the first pool.
+        Base's replies are the generated ones or, in a study without generation, the ones that are
+        retrieved from the first pool.
         """
         limits = self.evaluation
         if self.generation is not None:
@@ -254,13 +257,13 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def known_labels(self) -> tuple[str, ...]:
-        """Every label that any method prepends, whatever methods the study has."""
+        """All labels that a method can prepend, regardless of the study's methods."""
         return (*LABELS, *(label for task in TOPIC_TASKS.values() for label in task.labels))
 
     def resolve_hyperparameters(
         self, setting: Setting | None, *sections: Overrides | None
     ) -> Training:
-        """Return the hyperparameters of the section training with the overrides of other sections.
+        """Return the hyperparameters of ``training``, overridden by those of other sections.
 
         Later sections take precedence. ``cosine_scale`` applies to retrieval only.
         """

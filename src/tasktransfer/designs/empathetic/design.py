@@ -12,8 +12,8 @@ from tasktransfer.designs.design import Design
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import KINDS, plan_study
 from tasktransfer.designs.empathetic.shown import build_analysis
+from tasktransfer.designs.empathetic.sources.additional_datasets import ADDITIONAL_DATASETS
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
-from tasktransfer.designs.empathetic.sources.others import OTHERS
 from tasktransfer.designs.empathetic.substitutes import list_substitutes
 
 if TYPE_CHECKING:
@@ -30,5 +30,5 @@ EMPATHETIC = Design(
     substitutes=list_substitutes,
     recipes={"prepend": recipes.prepend_labels},
     items=items.list_items,
-    datasets=(EMPATHETIC_DIALOGUES, *OTHERS),
+    datasets=(EMPATHETIC_DIALOGUES, *ADDITIONAL_DATASETS),
 )

@@ -115,7 +115,7 @@ def plot_differences(frames: Frames) -> Figure | None:
 
 
 def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
-    """Return the look of each pool of candidates; scores without a pool look like the first."""
+    """Return the look of each pool of candidates. Scores without a pool have the first look."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
     return {
         "": get_series_look(0),

@@ -35,7 +35,12 @@ def make_ratings(frames: Frames) -> list[Values]:
 
 
 def make_choices(frames: Frames) -> list[Values]:
-    """Return the rows of ``human_choices``, one per pair of systems (errors as for ratings)."""
+    """Return the rows of ``human_choices``, one per pair of systems.
+
+    Raises:
+        DataError: a line of the file is invalid.
+        RecordError: neither the file nor an earlier table exists.
+    """
     file = _find_file(frames, "choices")
     if file is None:
         return read_earlier_rows(frames.study, "human_choices", HUMAN_CHOICES)
@@ -48,10 +53,11 @@ def make_choices(frames: Frames) -> list[Values]:
 
 
 def make_agreement(frames: Frames) -> list[Values]:
-    """Return the rows of ``human_agreement``, one per question (errors as for ratings).
+    """Return the rows of ``human_agreement``, one per question.
 
     Raises:
         DataError: the package krippendorff is not installed, or a line is invalid.
+        RecordError: neither a file nor an earlier table exists.
     """
     section = get_config(frames.study).human
     files = {key: _find_file(frames, key) for key in (section.files if section else ())}

@@ -27,7 +27,7 @@ def list_items(study: Study) -> Iterator[ItemToAnswer]:
     Raises:
         DataError: the dialogues are not prepared yet.
     """
-    _, settings = get_config(study).replied_items
+    _, settings = get_config(study).replier_comparison
     cache = require_prepared_instances(Path(study.get_instances_folder(ED)), study.config_file)
     instances = read_instances(cache, REPLY.name, "test")
     for instance in select_instances(instances, settings.get("limit")):

@@ -81,7 +81,7 @@ def get_group(method: str) -> str:
 
 
 def is_ensemble(method: str) -> bool:
-    """Return whether the method is an ensemble, without its controls."""
+    """Return whether the method is an ensemble and not a control for ensembles."""
     return method.startswith("ensemble") and method != UNTRAINED
 
 

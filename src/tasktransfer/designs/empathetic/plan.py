@@ -140,7 +140,10 @@ class _Seed:
                 self._add_run(setting, section, method, begin, steps[method](), self.data[ED])
 
     def _build_pretraining(self, setting: Setting, section: SettingConfig, name: str) -> list[Step]:
-        """Return the step of training on other replies; empty if the model is used as released."""
+        """Return the step that trains on replies of another dataset.
+
+        The list is empty if the model is used as released.
+        """
         pretraining = self.config.pretraining
         if setting == "retrieval" and not pretraining.retrieval:
             return []
@@ -349,7 +352,7 @@ class _Seed:
 
     def add_own_repliers(self, revisions: Revisions) -> None:
         """Add the user's own repliers, which are evaluated once and compared with every seed."""
-        setting, settings = self.config.replied_items
+        setting, settings = self.config.replier_comparison
         for name, revision in revisions.brought.items():
             own = {**settings, "brought": {"name": name, "revision": revision}}
             judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, ("bleu",), settings=own)

@@ -336,7 +336,7 @@ def compute_pool_shares(frames: Frames) -> pd.DataFrame:
     return _sort_by_method(frame.assign(setting="retrieval"), frames.metadata)
 
 
-def compute_orders(frames: Frames) -> pd.DataFrame:
+def compute_scores_by_order(frames: Frames) -> pd.DataFrame:
     """Return P@1 of blocks in test order, in shuffled orders, and with permuted replies."""
     rows = frames["measured"].query("setting == 'retrieval'")
     rows = rows[rows["measure"].str.startswith("p_at_1")]

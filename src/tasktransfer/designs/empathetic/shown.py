@@ -1,7 +1,7 @@
 """Declaration of an empathetic study's tables and figures, with those of the paper.
 
-The Snakefile imports this module, so pandas and matplotlib are imported only by the functions that
-are named here.
+The Snakefile imports this module, so pandas and matplotlib are imported only when a table or a
+figure is computed.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ TABLES = (
     Table(
         "orders",
         "P@1 and reply order",
-        printed.compute_orders,
+        printed.compute_scores_by_order,
         FlatTable(
             (
                 METHOD,

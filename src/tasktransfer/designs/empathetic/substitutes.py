@@ -7,7 +7,7 @@ from tasktransfer.designs.empathetic.sources.cards import DAILY
 
 
 def list_substitutes(config: EmpatheticConfig) -> dict[str, str]:
-    """Map input of the paper to its substitute in the study, which the report lists."""
+    """Map each input of the paper that the study replaces to its substitute."""
     found: dict[str, str] = {}
     models = {model.name: model for model in config.models}
     if config.retrieval and not config.pretraining.retrieval:

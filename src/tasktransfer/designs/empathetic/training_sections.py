@@ -195,7 +195,7 @@ class ClassifierConfig(Overrides):
 
 
 class PretrainingConfig(Overrides):
-    """Training on other replies before the study's own dialogues."""
+    """Training on replies of another dataset before the study's dialogues."""
 
     dataset: Literal["DailyDialogReplies", "ReplyPairs"] = Field(
         default="DailyDialogReplies",

@@ -42,7 +42,7 @@ def write_answer(frames: Frames) -> list[str]:
     rater = trained[0] if "panel" not in trained else "panel"
     sentences = [
         _describe_correlation(frames["averages"], rater),
-        _describe_exchanged(frames["averages"], rater),
+        _describe_exchanged_contexts(frames["averages"], rater),
         _describe_comparisons(frames["tests"], rater),
         _describe_own_experts(frames),
         _describe_constant_ratings(frames["correlations"], rater),
@@ -67,8 +67,8 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
     return f"{what}, which does not differ significantly from 0 (95 % interval {ends}{once})."
 
 
-def _describe_exchanged(averages: pd.DataFrame, rater: str) -> str:
-    """Return a sentence on the average correlation with exchanged contexts, or "" without them."""
+def _describe_exchanged_contexts(averages: pd.DataFrame, rater: str) -> str:
+    """Return a sentence on the average correlation with exchanged contexts, or "" if unknown."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
@@ -138,7 +138,7 @@ def is_significant(rows: pd.DataFrame) -> pd.Series:
 
 
 def _describe_own_experts(frames: Frames) -> str:
-    """Return a sentence on experts on the rated sets of their own domains, or "" without any."""
+    """Return a sentence on how experts rate the sets of their own domains, or "" if unknown."""
     every = frames["experts"]
     fan = next((method for method in DOMAIN_METHODS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]

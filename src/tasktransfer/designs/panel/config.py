@@ -156,8 +156,8 @@ class PanelConfig(CommonConfig):
         tuple[PanelModel, ...], LIST, NOT_EMPTY, AfterValidator(check_unique_names)
     ] = Field(
         description=(
-            "models of the study: encoders (the panel uses the first encoder), and models that "
-            "prompted lists"
+            "models of the study: encoders (the panel uses the first encoder), and the models in "
+            "prompted"
         )
     )
     training: PanelTraining = Field(
@@ -252,7 +252,7 @@ class PanelConfig(CommonConfig):
         return {rater.model: rater for rater in self.prompted if rater.endpoint}
 
     def resolve_hyperparameters(self, section: StageConfig | FewShotConfig) -> Training:
-        """Return the hyperparameters of the section training with a section's overrides."""
+        """Return the hyperparameters of ``training``, overridden by those of a section."""
         values = self.training.resolve()
         for key in ("learning_rate", "epochs", "batch_size", "limit_train", "limit_dev"):
             if getattr(section, key, None) is not None:
@@ -262,7 +262,7 @@ class PanelConfig(CommonConfig):
         return Training(**values)
 
     @property
-    def rated_or_learnt(self) -> tuple[str, ...]:
+    def all_rated_sets(self) -> tuple[str, ...]:
         """The rated sets of evaluation and of few-shot transfer."""
         few = self.few_shot.sets if self.few_shot else ()
         return tuple(dict.fromkeys((*self.rated_sets, *few)))
@@ -276,10 +276,12 @@ class PanelConfig(CommonConfig):
         domains = TINY_DOMAINS if data.generated else DOMAINS
         rated = tuple(list_rated_sets(dataset))
         few_shot, selection = parts.get("few_shot"), parts.get("selection")
-        yield from _find_unknown("domains", "domain", parts.get("domains", ()), domains)
-        yield from _find_unknown("rated_sets", "rated set", parts.get("rated_sets", ()), rated)
+        yield from _find_unknown_names("domains", "domain", parts.get("domains", ()), domains)
+        yield from _find_unknown_names(
+            "rated_sets", "rated set", parts.get("rated_sets", ()), rated
+        )
         if few_shot is not None:
-            yield from _find_unknown("few_shot.sets", "rated set", few_shot.sets, rated)
+            yield from _find_unknown_names("few_shot.sets", "rated set", few_shot.sets, rated)
             if not {"panel-mean", "single"} & {*parts.get("methods", METHODS)}:
                 problem = "Few-shot transfer starts from panel-mean or single."
                 yield Problem("few_shot", f"{problem} Add one of them to methods.")
@@ -303,15 +305,15 @@ class PanelConfig(CommonConfig):
             )
         yield from find_name_conflicts(parts.get("brought", ()), RESERVED)
         yield from find_model_contradictions(parts)
-        yield from _check_methods(parts)
+        yield from _find_problems_without_methods(parts)
         methods = parts.get("methods", ())
         if "leaky" in parts.get("controls", ()) and not {"single", "twin"} & {*methods}:
             problem = "The control leaky is compared with single and twin."
             yield Problem("controls", f"{problem} Add one of them to methods, or remove leaky.")
 
 
-def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems of a config without methods, which trains nothing."""
+def _find_problems_without_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield problems of keys that need a method, if the config lists none and trains nothing."""
     if parts.get("methods", METHODS):
         return
     if not parts.get("prompted") and not parts.get("brought"):
@@ -328,7 +330,9 @@ def _check_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("controls", f"{problem} Add a method, or remove exchanged.")
 
 
-def _find_unknown(path: str, what: str, names: Any, known: tuple[str, ...]) -> Iterator[Problem]:
+def _find_unknown_names(
+    path: str, what: str, names: Any, known: tuple[str, ...]
+) -> Iterator[Problem]:
     for index, name in enumerate(names):
         if name not in known:
             yield Problem(f"{path}[{index}]", describe_unknown(what, name, known))

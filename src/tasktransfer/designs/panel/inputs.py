@@ -34,12 +34,12 @@ truncated at its end.
 def make_selection(
     tasks: tuple[str, ...], section: StageConfig, measure: str = "accuracy"
 ) -> Selection:
-    """Return how the best round of a training is selected: tasks, measure, rounds and patience."""
+    """Return the rule that selects the best round of a training on tasks by a dev measure."""
     return Selection(tasks, measure, section.round_updates, section.patience)
 
 
 def is_for_paper_methods(config: PanelConfig, data: Data) -> bool:
-    """Return whether pairs are those of the paper's methods, and not those of the twin."""
+    """Return whether training pairs are for the paper's methods, and not only for the twin."""
     section = config.pairs
     expected = (section.labels, [*section.perturbations])
     return (data.settings["labels"], [*data.settings["perturbations"]]) == expected
@@ -87,7 +87,7 @@ class Inputs:
         labeller = [self.get_task_name(cards.LABELLER)] if self.config.labeller else []
         settings: dict[str, Any] = {
             "tasks": [*self.config.domains, *labeller],
-            "against": list(self.config.rated_or_learnt),
+            "against": list(self.config.all_rated_sets),
             "words": self.config.data.leaks.min_words,
             **self.halved_sets_setting,
         }
@@ -136,7 +136,7 @@ class Inputs:
         return self.derive_pairs(dialogues, **own)
 
     def derive_pairs(self, dialogues: Data, **changes: Any) -> Data:
-        """Return pairs from dialogues, with the settings of the config and changes to them."""
+        """Return the data node of training pairs, with changes to the config's settings."""
         section = self.config.pairs
         own = restore_old_names(section.model_dump(), "pairs")
         settings: dict[str, Any] = {"domains": list(self.config.domains), **own}
@@ -151,7 +151,7 @@ class Inputs:
     @property
     def halved_sets_setting(self) -> dict[str, Any]:
         """Setting ``halved``: the rated sets of which some paragraphs are used for training."""
-        both = "Reddit" in self.config.domains and REDDIT_SET in self.config.rated_or_learnt
+        both = "Reddit" in self.config.domains and REDDIT_SET in self.config.all_rated_sets
         return {"halved": [REDDIT_SET]} if both else {}
 
     @cached_property

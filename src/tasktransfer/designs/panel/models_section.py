@@ -84,5 +84,6 @@ def find_model_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
             "Add the model to prompted, or remove the model." if index else "List an encoder first."
         )
         if model.is_only_prompted and (index == 0 or model.name not in names):
-            problem = f"{model.name!r} is a {model.family}, which the panel does not train"
+            article = "a" if model.family == "decoder" else "an"
+            problem = f"{model.name!r} is {article} {model.family}, which the panel does not train"
             yield Problem(f"models[{index}].family", f"{problem}. {remedy}")

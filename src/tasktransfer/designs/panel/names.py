@@ -68,7 +68,7 @@ def get_paper_name(rated: str) -> str:
 
 
 def group_sets_by_average(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Map average to its sets, for each domain, in-domain, out-of-domain and all sets.
+    """Map each average (a domain, in-domain, out-of-domain or all) to the sets that it covers.
 
     Args:
         sets: name of each set, and whether it belongs to a trained domain.
@@ -84,7 +84,7 @@ def group_sets_by_average(sets: Iterable[tuple[str, bool]]) -> dict[str, list[st
     return {group: names for group, names in by.items() if names}
 
 
-def format_start(method: str, percent: int) -> str:
+def format_transfer_column(method: str, percent: int) -> str:
     """Return the name of a column of Tables V and VI, from the method and percentage of ratings.
 
     The command ``explain`` finds either part.

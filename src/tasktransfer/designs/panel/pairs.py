@@ -40,7 +40,7 @@ class PerturbationInput:
     others: Sequence[Instance]
     dialogue: str
 
-    def sample_other(self, chance: random.Random) -> Instance:
+    def sample_other_instance(self, chance: random.Random) -> Instance:
         """Sample an instance of another dialogue."""
         for _ in range(100):
             drawn = chance.choice(self.others)
@@ -66,7 +66,7 @@ def repeat_response_words(given: PerturbationInput, chance: random.Random) -> st
 
 def sample_response(given: PerturbationInput, chance: random.Random) -> str:
     """Return a response from another dialogue of the corpus."""
-    return given.sample_other(chance).query["response"]
+    return given.sample_other_instance(chance).query["response"]
 
 
 def perturb_context_utterance(given: PerturbationInput, chance: random.Random) -> str:
@@ -78,7 +78,7 @@ def perturb_context_utterance(given: PerturbationInput, chance: random.Random) -
 def mask_and_fill(given: PerturbationInput, chance: random.Random) -> str:
     """Replace some words of the response by words of a random context."""
     return replace_words(
-        given.response, given.sample_other(chance).context.split(), MOST_MASKED, chance
+        given.response, given.sample_other_instance(chance).context.split(), MOST_MASKED, chance
     )
 
 
@@ -122,8 +122,8 @@ def build_training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]
             report = ingredients.report.setdefault
             for how in dict.fromkeys(pair.query["how"] for pair in made):
                 report(f"{domain} {split} {how}", {}).update(_count_pairs(how, made, labelled))
-            refuse_contradiction(made, labelled, f"{domain}, {split}")
-            pairs = sample_balanced(
+            check_labels(made, labelled, f"{domain}, {split}")
+            pairs = sample_balanced_pairs(
                 [pair for pair in labelled if pair], requested, chance, f"{domain}, {split}"
             )
             report(f"{domain} {split}", {}).update(
@@ -153,7 +153,10 @@ def generate_candidates(
     chance: random.Random,
     kinds: Sequence[str] = tuple(PERTURBATIONS),
 ) -> list[Instance]:
-    """Return pairs with true and perturbed responses in turn, of contexts of 1 to 4 utterances."""
+    """Return candidate pairs, in which true and perturbed responses alternate.
+
+    Contexts have 1 to 4 utterances.
+    """
     order = list(instances)
     chance.shuffle(order)
     made: list[Instance] = []
@@ -189,7 +192,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
     """Return the probability that each pair fits, or None if the construction gives the labels.
 
     Raises:
-        DataError: a pair is missing in the release's labels.
+        DataError: a pair is missing from the release's labels.
     """
     settings = ingredients.settings
     if settings["labels"] == "labeller":
@@ -206,9 +209,9 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
     if missing:
         domain, context, response = missing[0]
         raise DataError(
-            f"probabilities/{domain}.jsonl: {len(missing):,} of {len(made):,} pairs have no line, "
-            f"for example context {context!r}, response {response!r}. Run `tasktransfer pairs` to "
-            "list all pairs that need labels, and add the probabilities of these pairs."
+            f"probabilities/{domain}.jsonl: The file lacks {len(missing):,} of {len(made):,} "
+            f"pairs, for example context {context!r}, response {response!r}. Run `tasktransfer "
+            "pairs` to list all pairs that need labels, and add their probabilities."
         )
     return [given[pair] for pair in requested]
 
@@ -216,7 +219,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
 def label_pairs(
     made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
-    """Label each pair by its probability; return None for labels less probable than ``sure``.
+    """Label each pair by its probability, or with None if no label has a probability of ``sure``.
 
     Without probabilities, pairs keep the label by construction.
     """
@@ -228,10 +231,8 @@ def label_pairs(
     ]
 
 
-def refuse_contradiction(
-    made: Sequence[Instance], labelled: Sequence[Instance | None], where: str
-) -> None:
-    """Refuse labels that contradict the construction of every pair.
+def check_labels(made: Sequence[Instance], labelled: Sequence[Instance | None], where: str) -> None:
+    """Raise if the labels contradict the construction of every pair.
 
     Raises:
         DataError: every label is the opposite of the label by construction.
@@ -245,7 +246,7 @@ def refuse_contradiction(
         )
 
 
-def sample_balanced(
+def sample_balanced_pairs(
     pairs: Sequence[Instance], requested: int, chance: random.Random, where: str
 ) -> list[Instance]:
     """Sample as many fitting as unfitting pairs, up to ``requested`` in total, in random order.

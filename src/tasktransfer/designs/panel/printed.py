@@ -18,7 +18,7 @@ from tasktransfer.designs.panel.names import (
     MERGED,
     PERSONAS,
     PUBLISHED,
-    format_start,
+    format_transfer_column,
     get_domain,
     get_paper_name,
     group_sets_by_average,
@@ -51,7 +51,7 @@ def complete_metadata(frames: Frames) -> Frames:
 
 
 def _make_facts(metadata: Metadata) -> dict[str, str]:
-    """Return the tables' facts; facts that affect every number become marks."""
+    """Return the tables' facts, in which facts that affect every number are marks."""
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     requested, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
@@ -64,7 +64,7 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [
-        format_start(m, p)
+        format_transfer_column(m, p)
         for p in (0, *(section.percentages if section else ()))
         for m in FEW_NAMES
     ]
@@ -73,7 +73,9 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
         "rater": list(dict.fromkeys([*_list_cited_metrics(), *PUBLISHED, *methods])),
         "merged": [*MERGED],
         "start": starts,
-        "cited start": list(dict.fromkeys(map(format_start, cited["model"], cited["k_percent"]))),
+        "cited start": list(
+            dict.fromkeys(map(format_transfer_column, cited["model"], cited["k_percent"]))
+        ),
         "split": ["train", "dev", "test"],
         "persona": [*PERSONAS],
     }
@@ -84,21 +86,21 @@ def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
 
 def compute_table3(frames: Frames) -> pd.DataFrame:
     """Return in-domain correlations by rated set and method, averages, and cited metrics."""
-    return _join_cited(frames, 3)
+    return _join_cited_metrics(frames, 3)
 
 
 def compute_table4(frames: Frames) -> pd.DataFrame:
     """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
-    return _join_cited(frames, 4)
+    return _join_cited_metrics(frames, 4)
 
 
 def compute_table8(frames: Frames) -> pd.DataFrame:
     """Return correlations of the experts with merged weights."""
     frame = _make_correlation_rows(frames)
-    return _join_published(frame[frame["method"].isin(MERGED)], frames, 8)
+    return _join_published_values(frame[frame["method"].isin(MERGED)], frames, 8)
 
 
-def _join_cited(frames: Frames, table: int) -> pd.DataFrame:
+def _join_cited_metrics(frames: Frames, table: int) -> pd.DataFrame:
     inside, every = table == 3, _make_correlation_rows(frames)
     here = (
         every["in_domain"] & ~every["group"].isin(["out-of-domain", "all"])
@@ -109,7 +111,7 @@ def _join_cited(frames: Frames, table: int) -> pd.DataFrame:
     shown = ours.drop_duplicates("set")[["set", "group", "members"]].to_dict("records")
     cited = [{**named, "method": metric} for named in shown for metric in _list_cited_metrics()]
     both = pd.DataFrame([*ours.to_dict("records"), *cited], columns=ours.columns)
-    frame = _join_published(both, frames, table)
+    frame = _join_published_values(both, frames, table)
     return frame if COLUMN in frame else ours
 
 
@@ -165,7 +167,7 @@ def _list_cited_metrics() -> list[str]:
     return [m for m in paper.read_table("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
-def _join_published(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataFrame:
+def _join_published_values(frame: pd.DataFrame, frames: Frames, table: int) -> pd.DataFrame:
     if table == 8:
         wide = paper.read_table("table8").melt("dataset", [*MERGED.values()], "metric", "spearman")
         values, names = wide, MERGED

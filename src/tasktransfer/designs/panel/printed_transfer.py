@@ -15,7 +15,7 @@ from tasktransfer.designs.panel.names import (
     SELECTION_ADAPTER,
     SELECTION_COSINE,
     SELECTION_DIRECT,
-    format_start,
+    format_transfer_column,
     get_paper_name,
     group_sets_by_average,
 )
@@ -82,7 +82,7 @@ def _build_few_shot_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Ite
                     "set": row["set"],
                     "by": by,
                     "scored": scored,
-                    "start": format_start(row["method"], row["percent"]),
+                    "start": format_transfer_column(row["method"], row["percent"]),
                     "method": row["method"],
                     "percent": row["percent"],
                     "value": row[value],
@@ -123,7 +123,7 @@ def describe_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
 def compute_table6(frames: Frames) -> pd.DataFrame:
     """Return the published few-shot transfer of MDD-Eval and PoE-avg."""
     frame = paper.read_table("table6")
-    return frame.assign(start=[*map(format_start, frame["model"], frame["k_percent"])])
+    return frame.assign(start=[*map(format_transfer_column, frame["model"], frame["k_percent"])])
 
 
 # --- response selection: Table VII ----------------------------------------------------------------

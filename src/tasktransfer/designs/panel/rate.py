@@ -29,7 +29,7 @@ def rate_pairs(
         study: a panel study.
         file: one JSON object per line, with ``context`` (texts), ``response`` and optionally
             ``domain``.
-        seed: seed of the experts; None for the study's first.
+        seed: seed of the experts; None for the study's first seed.
         threads: number of CPU threads.
 
     Yields:
@@ -54,7 +54,7 @@ def rate_pairs(
         context, response = read_pair(row, where)
         if row.get("domain") not in (None, *domains):
             problem = f"{row['domain']!r:.60} is not a domain of the study"
-            remedy = f"name one of {', '.join(domains)}, or omit the key"
+            remedy = f"use one of {', '.join(domains)}, or omit the key"
             raise where.at("domain").error(problem, remedy)
         name = str(number)
         instances.append(make_instance("", name, name, context, response, FITS))

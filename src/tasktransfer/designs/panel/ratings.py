@@ -12,7 +12,7 @@ from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.recipes import Ingredients, Split
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.panel.sources.corpora import is_for_training
-from tasktransfer.designs.panel.sources.rated import get_file
+from tasktransfer.designs.panel.sources.rated import get_rated_set_file
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.ratings import compute_fraction
@@ -55,7 +55,7 @@ def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
         items = read_rated_items(cache, name, settings)
         if len({item.target for item in items}) < 2:
             raise DataError(
-                f"{name}, {get_file(name)}: All {len(items)} items have the mean rating "
+                f"{name}, {get_rated_set_file(name)}: All {len(items)} items have the mean rating "
                 f"{items[0].target[0]}, so no correlation can be computed. Correct the ratings, "
                 "or remove the set from rated_sets."
             )
@@ -69,7 +69,7 @@ def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
-    """Return items of a set with the contexts of other items, so that only responses are theirs.
+    """Return a set's items, each with its own response and the context of another item.
 
     All items of a context get the same other context, half of the set away.
     """

@@ -16,7 +16,7 @@ ONE_DRAW = ("task", "percent", "by")
 
 
 def find_shortages(study: Study) -> list[str]:
-    """Return the messages of recipes that fail on prepared data, because these are too few."""
+    """Return the error messages of recipes that fail because the prepared data are too few."""
     return list(dict.fromkeys(_find_shortages(study)))
 
 
@@ -34,9 +34,10 @@ def _find_shortages(study: Study) -> Iterator[str]:
 
 
 def _try_recipe(study: Study, data: Data) -> Iterator[str]:
-    """Yield the message of a recipe's error, if it fails; nothing without prepared data.
+    """Yield the message of the error if a recipe fails on the prepared data.
 
-    The recipe is tried on the unfiltered corpora if the filtered ones are not prepared.
+    The recipe is tried on the unfiltered corpora if the filtered ones are not prepared. It is not
+    tried if neither are.
     """
     caches = [_find_cache(study, used) for used in data.uses if isinstance(used, Data)]
     if None in caches:
@@ -57,7 +58,7 @@ def _try_recipe(study: Study, data: Data) -> Iterator[str]:
 
 
 def _find_cache(study: Study, data: Data) -> Path | None:
-    """Return the folder of prepared data, or of the unfiltered corpora; None if there is none."""
+    """Return the folder of prepared data, or otherwise of unfiltered corpora, or None."""
     folders = [study.get_cache_folder(data)]
     if data.recipe == inputs.LEAKS:
         folders.append(study.get_instances_folder(data.name))

@@ -13,13 +13,13 @@ from tasktransfer.designs.panel.shown_columns import (
     UNSURE_NOTE,
     format_method_name,
     format_with_sd,
-    has_any_method,
     has_comparisons,
     has_few_shot,
-    has_rated_sets,
     has_selection,
     has_trainings,
     make_measure_column,
+    make_methods_condition,
+    make_rated_sets_condition,
     mark_uncertain,
 )
 from tasktransfer.designs.panel.shown_frames import LEAKS_TABLE, PAIRS_TABLE, PROMPTED_TABLE
@@ -78,7 +78,7 @@ def declare_correlation_table(numeral: str, inside: bool) -> Table:
         keys=("set", "method"),
         notes=printed.describe_table3 if inside else printed.describe_table4,
         nothing=f"has no rated set {'in' if inside else 'outside'} the trained domains",
-        planned=has_rated_sets(inside),
+        planned=make_rated_sets_condition(inside),
         runs=source_runs.is_correlation_source,
     )
 
@@ -148,7 +148,7 @@ TABLES = (
         keys=("set", "method"),
         notes=printed.describe_table8,
         nothing="has no method with merged experts",
-        planned=has_any_method(*MERGED),
+        planned=make_methods_condition(*MERGED),
         runs=source_runs.is_correlation_source,
     ),
     Table(
@@ -164,7 +164,7 @@ TABLES = (
             "q controls the false-discovery rate over the rated sets of each expert.",
         ],
         nothing="has no method with experts (panel or collection)",
-        planned=has_any_method(*DOMAIN_METHODS),
+        planned=make_methods_condition(*DOMAIN_METHODS),
         runs=source_runs.is_expert_source,
     ),
     Table(
@@ -349,7 +349,7 @@ FIGURES = (
         figures.plot_experts,
         ("experts",),
         nothing="has no method with experts (panel or collection)",
-        planned=has_any_method(*DOMAIN_METHODS),
+        planned=make_methods_condition(*DOMAIN_METHODS),
     ),
 )
 

@@ -83,7 +83,7 @@ def format_with_sd(row: Row) -> str:
 # --- conditions on the plan -----------------------------------------------------------------------
 
 
-def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
+def make_rated_sets_condition(inside: bool) -> Callable[[Study], bool]:
     """Return a function that tests whether a study has rated sets inside or outside its domains."""
 
     def planned(study: Study) -> bool:
@@ -93,7 +93,7 @@ def has_rated_sets(inside: bool) -> Callable[[Study], bool]:
     return planned
 
 
-def has_any_method(*methods: str) -> Callable[[Study], bool]:
+def make_methods_condition(*methods: str) -> Callable[[Study], bool]:
     """Return a function that tests whether a study has any of the methods."""
     return lambda study: bool({*methods} & {*get_config(study).methods})
 

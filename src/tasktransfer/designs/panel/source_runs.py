@@ -21,7 +21,7 @@ from tasktransfer.present.numbers import is_missing
 def is_correlation_source(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a correlation.
 
-    Of the experts, those that rate the row's sets contribute.
+    Among the experts, only those that rate the row's sets contribute.
     """
     return run.method == row["method"] and run.about.get("domain") in row["experts"].split("+")
 

@@ -128,14 +128,14 @@ def build_rated_sets(frames: Frames) -> list[Rated]:
     return sets
 
 
-def list_untrained(frames: Frames) -> tuple[str, ...]:
+def list_untrained_methods(frames: Frames) -> tuple[str, ...]:
     """Return the methods that have one rating for all seeds: controls and the user's own raters."""
     return (*CONTROLS, *frames.metadata.order.get(BROUGHT, ()))
 
 
 def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
     """Return a mapping from (method, rated set) to the correlation with human ratings."""
-    rated, once = frames.compute_once(build_rated_sets), list_untrained(frames)
+    rated, once = frames.compute_once(build_rated_sets), list_untrained_methods(frames)
     return gather_cells(
         (
             (method, rated_set.name),
@@ -170,7 +170,7 @@ def compare_methods(frames: Frames) -> pd.DataFrame:
     return table[~(reverse | control | other)]
 
 
-def _map_set_names(frames: Frames) -> dict[str, Rated]:
+def _index_rated_sets(frames: Frames) -> dict[str, Rated]:
     return {rated_set.name: rated_set for rated_set in frames.compute_once(build_rated_sets)}
 
 
@@ -179,7 +179,7 @@ def _map_set_names(frames: Frames) -> dict[str, Rated]:
 
 def make_correlations(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``correlations``, one per method and rated set."""
-    table, sets = frames.compute_once(compare_methods), _map_set_names(frames)
+    table, sets = frames.compute_once(compare_methods), _index_rated_sets(frames)
     estimated = frames.compute_once(estimate_correlations)
     own: Iterable[Any] = table[table["against"] == ""].itertuples()
     for row in own:
@@ -236,8 +236,8 @@ def make_tests(frames: Frames) -> pd.DataFrame:
     ignores contexts. The mean over seeds also has an interval over contexts and seeds. Single seeds
     have no q, unless neither method was trained.
     """
-    table, sets = frames.compute_once(compare_methods), _map_set_names(frames)
-    untrained = list_untrained(frames)
+    table, sets = frames.compute_once(compare_methods), _index_rated_sets(frames)
+    untrained = list_untrained_methods(frames)
     compared = table[(table["against"] != "") & ~table["method"].isin(CONTROLS)]
     by = compared.groupby(["method", "against"], sort=False)
     pairs: Iterable[Any] = (pair for _, some in by for pair in some.itertuples())
@@ -254,7 +254,10 @@ def make_tests(frames: Frames) -> pd.DataFrame:
 
 
 def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line]:
-    """Yield the tests of a pair of methods, which is a row of ``cells`` (mean over seeds)."""
+    """Yield the tests of a pair of methods: for ratings averaged over seeds, then by seed.
+
+    ``pair`` is the row of ``compare_methods`` with the interval over contexts and seeds.
+    """
     first, second = one.get_ratings(pair.method), one.get_ratings(pair.against)
     if pair.against in untrained:  # has no seed, and is compared with every seed
         second = dict.fromkeys(first, next(iter(second.values())))
@@ -310,7 +313,7 @@ def make_averages(frames: Frames) -> pd.DataFrame:
 
 def make_few(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``few``, one per method, rated set, sampling and percentage."""
-    few_shot, sets = frames["few_shot"], _map_set_names(frames)
+    few_shot, sets = frames["few_shot"], _index_rated_sets(frames)
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
             value = _correlate_first_seed(sets[name], control)

@@ -72,9 +72,9 @@ def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
 def make_items(
     contexts: Sequence[AnsweredContext], kind: Kind, chance: random.Random
 ) -> Iterator[Item]:
-    """Yield the items of contexts, those of a context in random order.
+    """Yield the items of each context, in random order within the context.
 
-    Equal replies of several models are one item to rate. They are not compared with each other.
+    Identical replies of several models are one item to rate, and are not compared.
     """
     for context in contexts:
         models: dict[str, list[str]] = {}

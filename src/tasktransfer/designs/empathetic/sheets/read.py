@@ -76,7 +76,7 @@ def list_columns(key: SheetKey) -> tuple[str, ...]:
 
 
 def read_answers(files: Sequence[Path], key: SheetKey) -> list[RaterAnswers]:
-    """Return the answers of each rater in the order of the key; raters without a line are left out.
+    """Return the answers of each rater who has answered an item, in the order of the key.
 
     Raises:
         DataError: a line is not an answer to an item of its sheet, or an item is answered twice.
@@ -99,7 +99,7 @@ def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str
     found = get_text(row, "key", location)
     if found != key["key"]:
         problem = f"{found!r:.60} is not {key['key']!r}, so the sheet belongs to another key"
-        raise location.at("key").error(problem, "name the key.json of this sheet")
+        raise location.at("key").error(problem, "specify the key.json of this sheet")
     sheet, item = get_text(row, "sheet", location), get_text(row, "item", location)
     if sheet not in key["sheets"]:
         raise location.at("sheet").error(f"{sheet!r:.60} is not a sheet of the key", "correct it")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
@@ -45,7 +46,7 @@ _MARKS = re.compile(r"[^\w\s]")
 
 @dataclass(frozen=True, slots=True)
 class EmpatheticDialogue:
-    """A dialogue; its utterances alternate between speaker and listener, the speaker first."""
+    """A dialogue whose utterances alternate between speaker and listener, from the speaker on."""
 
     name: str
     split: str
@@ -129,8 +130,9 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     unknown = sorted(splits.keys() - seen.keys())
     if unknown:
         raise DataError(
-            f"{files[SPLIT_FILE]}: Dialogue {unknown[0]} (and {len(unknown) - 1} more) is not "
-            f"in any file of {BY_EMOTION}. Copy the whole release again."
+            f"{files[SPLIT_FILE]}: The files of {BY_EMOTION} lack "
+            f"{format_quantity(len(unknown), 'dialogue')}, for example {unknown[0]}. Copy the "
+            "whole release again."
         )
     check_disjoint_splits(
         (
@@ -193,8 +195,8 @@ def _read_dialogues(
             )
         if dialogue not in splits:
             raise DataError(
-                f"{where}: Dialogue {dialogue!r} is missing in {SPLIT_FILE}. Add the split of the "
-                f"dialogue to {SPLIT_FILE}."
+                f"{where}: Dialogue {dialogue!r} is missing from {SPLIT_FILE}. Add the "
+                f"split of the dialogue to {SPLIT_FILE}."
             )
         if kind == "situation":
             yield from end_dialogue()

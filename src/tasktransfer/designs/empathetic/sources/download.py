@@ -55,7 +55,7 @@ def write_by_emotion(archive: Path, folder: Path) -> tuple[str, ...]:
     dialogues: list[EmpatheticDialogue] = []
     for name, lines in read_tar_lines(archive, FILES, _LIMITS):
         dialogues += _read_dialogues(f"{archive} ({name})", FILES[name], lines)
-    dialogues = sort_dialogues(_rename_repeated(archive, dialogues))
+    dialogues = sort_dialogues(_rename_duplicates(archive, dialogues))
     (folder / BY_EMOTION).mkdir()
     for emotion in LABELS:
         chosen = [dialogue for dialogue in dialogues if dialogue.emotion == emotion]
@@ -67,7 +67,7 @@ def write_by_emotion(archive: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues of a file; one ends if the id changes or the index restarts."""
+    """Yield the dialogues of a file. A dialogue ends when the ID changes or the index restarts."""
     name, last, emotion, situation = "", 0, "", ""
     utterances: list[str] = []
     for number, cells in _read_lines(file, lines):
@@ -118,10 +118,10 @@ def _restore_text(cell: str) -> str:
     return cell.replace("_comma_", ",").strip()
 
 
-def _rename_repeated(
+def _rename_duplicates(
     archive: Path, dialogues: Sequence[EmpatheticDialogue]
 ) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues; those whose name occurs again get " (1)" and so on after the name."""
+    """Yield the dialogues with distinct names. A repeated name gets " (1)", " (2)" and so on."""
     splits: dict[str, str] = {}
     for dialogue in dialogues:
         name, count = dialogue.name, 0

@@ -155,7 +155,10 @@ def make_wordings(rated: RatedSet) -> tuple[Wording, ...]:
 
 
 def format_shared_task_name(name: str, dataset: str) -> str:
-    """Return a dataset's name for a task of both datasets; task names must be unique."""
+    """Return the name that a dataset has for a task of both datasets.
+
+    The two names differ, because task names must be unique.
+    """
     return f"tiny_{name}" if dataset == TINY else name
 
 

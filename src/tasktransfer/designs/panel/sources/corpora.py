@@ -71,8 +71,8 @@ def read_daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
     """Yield the training dialogues of ``split.csv``, and the official validation dialogues.
 
     Raises:
-        DataError: a training dialogue equals an official validation or test dialogue, as in FETA's
-            splits.
+        DataError: a training dialogue is also an official validation or test dialogue, as in
+            FETA's splits.
     """
     held_out = {split: list(_read_official(files[name], split)) for split, name in OFFICIAL.items()}
     location = str(files[DAILY_SPLIT])
@@ -123,7 +123,7 @@ def read_empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def read_convai2(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the dialogues of the validation set, split, with the answering speaker's persona.
+    """Yield the validation set, divided into splits, with the answering speaker's persona.
 
     Raises:
         DataError: a line does not have two utterances, or the file of revised personas has other
@@ -158,7 +158,7 @@ def _read_convai2_file(file: Path) -> list[CorpusDialogue]:
 
 
 def read_topical_chat(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the dialogues of both validation sets, split."""
+    """Yield the dialogues of both validation sets, divided into splits."""
     dialogues = []
     for name in TOPICAL:
         chats, location = read_json_object(files[name])
@@ -172,9 +172,10 @@ def read_topical_chat(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def read_reddit(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield (paragraph, reply) pairs as a substitute for conversations, split by paragraph.
+    """Yield (paragraph, reply) pairs as a substitute for conversations.
 
-    It uses half of the paragraphs, and the rated set uses the others.
+    Splits are divided by paragraph. Half of the paragraphs are used here, and the other half in the
+    rated set.
     """
     file = files[DSTC7]
     facts = read_dstc7_contexts(file)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.dataset import (
     Dataset,
     Reader,
@@ -50,7 +51,12 @@ from tasktransfer.designs.panel.sources.labeller_pairs import (
     read_plus_pairs,
 )
 from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance, read_pair
-from tasktransfer.designs.panel.sources.rated import SOURCES, Item, make_lines_source, read_rated
+from tasktransfer.designs.panel.sources.rated import (
+    SOURCES,
+    Item,
+    make_lines_source,
+    read_rated_set,
+)
 from tasktransfer.errors import DataError
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.tasks.card import SPLITS, Instance
@@ -91,7 +97,7 @@ def _has_files(files: Files, names: Sequence[str]) -> bool:
 
 
 class _DatasetReader:
-    """One of the two datasets, with its possible corpora and rated sets and their files."""
+    """Reader of one of the two datasets, which knows the files of its corpora and rated sets."""
 
     def __init__(
         self,
@@ -112,7 +118,7 @@ class _DatasetReader:
         wanted += [f"{folder}/{d}.jsonl" for d in corpora for folder in (GENERATED, PROBABILITIES)]
         self.names = tuple(dict.fromkeys(wanted))
 
-    def files(self, folder: Path) -> Files:
+    def find_release_files(self, folder: Path) -> Files:
         """Return the dataset's files in a release.
 
         Raises:
@@ -127,12 +133,12 @@ class _DatasetReader:
             )
         return found
 
-    def find(self, folder: Path) -> str:
+    def find_folder(self, folder: Path) -> str:
         """Return the folder as text. Raises DataError if it has no files of the dataset."""
-        self.files(folder)
+        self.find_release_files(folder)
         return str(folder)
 
-    def tasks(self, files: Files) -> tuple[str, ...]:
+    def list_tasks(self, files: Files) -> tuple[str, ...]:
         """Return the tasks that a release annotates, without derived tasks."""
         domains = [name for name, corpus in self.corpora.items() if _has_files(files, corpus.files)]
         labels = [self.labeller] if _has_files(files, self.labels) else []
@@ -152,13 +158,13 @@ class _DatasetReader:
         absent = describe_missing_splits(task, splits, few_sample)
         return f"{absent}, which is read from {', '.join(files)}"
 
-    def revision(self, folder: Path, memo: Path | None) -> str:
+    def compute_revision(self, folder: Path, memo: Path | None) -> str:
         """Return a digest of the dataset's files; ``memo`` caches it."""
-        return compute_files_digest(self.files(folder), memo)
+        return compute_files_digest(self.find_release_files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
         """Return a release; ``few_sample`` has no effect, because the data have no such split."""
-        files = self.files(folder)
+        files = self.find_release_files(folder)
         notes: list[str] = []
 
         @lru_cache(1)  # splits of a task are read one after the other, and corpora are large
@@ -170,8 +176,8 @@ class _DatasetReader:
 
         return Release(
             location=str(folder),
-            revision=self.revision(folder, None),
-            tasks=self.tasks(files),
+            revision=self.compute_revision(folder, None),
+            tasks=self.list_tasks(files),
             dialogues={},
             instances=lambda task, split: instances(task)[split],
             synthetic=SYNTHETIC in files,
@@ -182,7 +188,7 @@ class _DatasetReader:
         self, task: str, files: Files, notes: list[str]
     ) -> Iterator[tuple[str, Instance]]:
         if task in self.rated:
-            for index, item in enumerate(read_rated(self.rated[task], files)):
+            for index, item in enumerate(read_rated_set(self.rated[task], files)):
                 yield "test", _convert_item(task, index, item)
         elif task == self.labeller:
             read = read_own_labels if self.labels == OWN_LABELS else read_plus_pairs
@@ -195,14 +201,14 @@ class _DatasetReader:
             )
         else:
             dialogues = list(self.corpora[task].read(files))
-            self._refuse_unusable(task, dialogues, files)
+            self._check_dialogues(task, dialogues, files)
             for dialogue in dialogues:
                 yield from (
                     (dialogue.split, instance) for instance in _convert_dialogue(task, dialogue)
                 )
             yield from _read_generated_responses(task, files)
 
-    def _refuse_unusable(
+    def _check_dialogues(
         self, task: str, dialogues: Sequence[CorpusDialogue], files: Files
     ) -> None:
         """Raise DataError if a dialogue is in two splits, or if a corpus has too few dialogues."""
@@ -216,9 +222,9 @@ class _DatasetReader:
             count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{path}: {task} has {count} dialogues for {split}, but unfitting responses "
-                    f"are sampled from other dialogues. Provide at least {LEAST_DIALOGUES} "
-                    f"dialogues, or remove {task} from domains."
+                    f"{path}: {task} has {format_quantity(count, 'dialogue')} for {split}, but "
+                    "unfitting responses are sampled from other dialogues. Provide at least "
+                    f"{LEAST_DIALOGUES} dialogues, or remove {task} from domains."
                 )
 
 
@@ -293,8 +299,8 @@ TINY_WORLD = _DatasetReader(
 def _build_reader(dataset: _DatasetReader) -> Reader:
     return Reader(
         version=1,
-        find=dataset.find,
-        revision=dataset.revision,
+        find=dataset.find_folder,
+        revision=dataset.compute_revision,
         open=dataset.open,
         missing=dataset.describe_missing,
         splits={

@@ -20,9 +20,9 @@ def make_instance(
     target: str,
     **facts: str,
 ) -> Instance:
-    """Return a pair of context and response.
+    """Return a pair of context and response as an instance.
 
-    ``facts`` holds facts that no template names, so no model reads them.
+    ``facts`` holds facts that no template uses, so no model reads them.
     """
     text, turns = join_utterances(context)
     query = {"response": response, **{key: value for key, value in facts.items() if value}}

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_table
 from tasktransfer.designs.panel.sources.cards import RATED, RatedSet
 from tasktransfer.designs.panel.sources.corpora import DSTC7, Files
@@ -245,12 +246,12 @@ SOURCES: dict[str, Source] = {
 }
 
 
-def get_file(name: str) -> str:
+def get_rated_set_file(name: str) -> str:
     """Return the file of a release that contains a rated set."""
     return (SOURCES.get(name) or make_lines_source(name)).file
 
 
-def read_rated(of: RatedSet, files: Files) -> list[Item]:
+def read_rated_set(of: RatedSet, files: Files) -> list[Item]:
     """Read all items of a set.
 
     Raises:
@@ -295,9 +296,10 @@ def read_rated(of: RatedSet, files: Files) -> list[Item]:
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(
-            f"{file}: The file has {len(kept)} items of {contexts} contexts for {of.name}, but the "
-            f"interval of a correlation needs at least {LEAST_CONTEXTS} contexts. Use the complete "
-            f"file, or remove {of.name} from rated_sets."
+            f"{file}: The file has {format_quantity(len(kept), 'item')} of "
+            f"{format_quantity(contexts, 'context')} for {of.name}, but the interval of a "
+            f"correlation needs at least {LEAST_CONTEXTS} contexts. Use the complete file, or "
+            f"remove {of.name} from rated_sets."
         )
     return kept
 
@@ -311,7 +313,7 @@ def _parse_ratings(values: Sequence[object], location: Location) -> tuple[float,
                 number = float(value)
         if not math.isfinite(number):
             problem = f"rating {value!r:.60} is not a number"
-            raise location.error(problem, "give one, or remove the row")
+            raise location.error(problem, "write a number, or remove the row")
         numbers.append(number)
     return tuple(numbers)
 

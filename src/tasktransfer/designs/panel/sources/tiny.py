@@ -94,7 +94,7 @@ def _generate_reply(chance: Random, domain: str, said: str, *, right: bool, orde
     reply = sample_value(chance, REPLIES).format(
         thing=sample_value(chance, fitting if right else others)
     )
-    return reply if ordered else _change_words(chance, reply)
+    return reply if ordered else _damage_text(chance, reply)
 
 
 def list_fitting_things(domain: str, said: str) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def list_fitting_things(domain: str, said: str) -> tuple[str, ...]:
     return tuple(thing for thing in THINGS if (thing in kept) != CHANGES[domain])
 
 
-def _change_words(chance: Random, text: str) -> str:
+def _damage_text(chance: Random, text: str) -> str:
     """Damage a text: shuffle its words, drop half of them, or repeat half of them."""
     words = text.rstrip(".").split()
     way = chance.randrange(3)
@@ -123,7 +123,7 @@ def _change_words(chance: Random, text: str) -> str:
     return " ".join(f"{word} {word}" if at in places else word for at, word in enumerate(words))
 
 
-def write(folder: Path, seed: int, dialogues: int) -> None:
+def write_release(folder: Path, seed: int, dialogues: int) -> None:
     """Write a release under ``folder``."""
     for domain in CHANGES:
         for split, share in SPLITS.items():
@@ -136,7 +136,7 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
                 if domain in PERSONAS:
                     row["persona"] = " ".join(chance.sample(PERSONAS[domain], 2))
                 rows.append(row)
-            _write(folder / domain / f"{split}.jsonl", rows)
+            _write_lines(folder / domain / f"{split}.jsonl", rows)
     for split, share in LABELLED.items():
         chance = create_generator(seed, "panel", "labeller", split)
         rows = []
@@ -146,13 +146,15 @@ def write(folder: Path, seed: int, dialogues: int) -> None:
             right, ordered = (True, True) if fits else chance.choice(UNFITTING)
             statement, reply = _generate_exchange(chance, domain, right=right, ordered=ordered)
             rows.append({"context": [statement], "response": reply, "label": int(fits)})
-        _write(folder / "labeller" / f"{split}.jsonl", rows)
+        _write_lines(folder / "labeller" / f"{split}.jsonl", rows)
     for name, domain in (
         ("Harbour_Tiny", "Harbour"),
         ("Orchard_Tiny", "Orchard"),
         ("Market_Tiny", "Market"),
     ):
-        _write(folder / "ratings" / f"{name}.jsonl", _generate_rated_items(seed, domain, dialogues))
+        _write_lines(
+            folder / "ratings" / f"{name}.jsonl", _generate_rated_items(seed, domain, dialogues)
+        )
     said_so = {"synthetic": True, "seed": seed, "dialogues": dialogues}
     (folder / "synthetic.json").write_text(json.dumps(said_so) + "\n", encoding="utf-8")
 
@@ -179,14 +181,14 @@ def _generate_rated_items(seed: int, domain: str, dialogues: int) -> Iterable[Ma
             }
 
 
-def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_lines(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 _DOMAIN = {name: TinySize(1.15, 20) for name in CHANGES}
 TINY = TinyPart(
-    write=write,
+    write=write_release,
     sizes={
         **_DOMAIN,
         "tiny_labeller": TinySize(6.8, 20),

@@ -89,7 +89,10 @@ def read_sources() -> pd.DataFrame:
 
 
 def compare_sources(target: str, ours: Collection[str]) -> Agreement:
-    """Return whether a target's sources are those of Table 6; "other" if it lacks the target."""
+    """Return the agreement of a target's sources with those of Table 6.
+
+    It is "other" if the table does not have the target.
+    """
     slots = _read_source_slots().get(target, [])
     if len(ours) != len(slots) or not any(
         all(slot == {"?"} or task in slot for task, slot in zip(order, slots, strict=True))

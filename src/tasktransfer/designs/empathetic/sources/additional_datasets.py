@@ -163,7 +163,7 @@ def _find_pair_files(folder: Path) -> dict[str, Path]:
 
 def _read_pairs(files: dict[str, Path]) -> Rows:
     rows = {split: list(_read_reply_pairs(files[split], split)) for split in SPLITS}
-    _refuse_shared(rows, files)
+    _check_shared_texts(rows, files)
     return rows
 
 
@@ -179,7 +179,7 @@ def _read_reply_pairs(file: Path, split: str) -> Iterator[Instance]:
         yield Instance(name, name, PAIR.name, parts[0], 0, {}, (), (parts[1],))
 
 
-def _refuse_shared(rows: Rows, places: Mapping[str, Path]) -> None:
+def _check_shared_texts(rows: Rows, places: Mapping[str, Path]) -> None:
     """Raise DataError if more than ``SHARED`` of the texts occur in several splits.
 
     Every pair or text counts as a separate dialogue.
@@ -214,7 +214,7 @@ def _find_tag_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_tags(files: dict[str, Path]) -> Rows:
-    """Read all comments; every tenth is in dev, and the next one in test."""
+    """Read all comments, of which every tenth is in dev, and the one after it in test."""
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     said = []
     for name, file in files.items():
@@ -271,4 +271,4 @@ NEWSGROUP_POSTS = _build_dataset(
     NEWSGROUP, _find_news_files, _read_news, TaskSize(10_182, 1_132, 7_532, 300)
 )
 
-OTHERS = (DAILY_REPLIES, REPLY_PAIRS, EMOTION_TAGS, NEWSGROUP_POSTS)
+ADDITIONAL_DATASETS = (DAILY_REPLIES, REPLY_PAIRS, EMOTION_TAGS, NEWSGROUP_POSTS)
