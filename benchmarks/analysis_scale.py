@@ -23,8 +23,8 @@ from scale_records import INSTANCES, paper_study, write_scale_study, write_stage
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 
 COLLECT = """
-from transfer_frames import write_collected
-frames = write_collected(study)
+from transfer_frames import write_collected_tables
+frames = write_collected_tables(study)
 assert frames["problems"].empty, frames["problems"]["error"].iloc[0]
 assert frames["missing"].empty
 print(f"{len(frames['transfer_runs']):,} runs", end="")

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from empathetic_study import make
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
+from tasktransfer.designs.commands import read_frames, write_collected_tables, write_statistics
 
 SETS = ("Persona_Zhao", "DailyDialog_Gupta")
 ONE_LABELLER = {"model": "minilm", "epochs": 1, "limit_train": 4000, "limit_dev": 300}
@@ -93,7 +93,7 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     study = open_study(file)
     make(study)
     design = get_design(study.config)
-    write_collected(design, study, complete=True)
+    write_collected_tables(design, study, complete=True)
     write_statistics(design, study)
     frames = read_frames(study, design.analysis(study))
     own, spent = frames["correlations"], frames["trainings"]

@@ -14,7 +14,7 @@ from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.commands import write_collected_tables, write_statistics
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
 from tasktransfer.results.study import Study
@@ -48,7 +48,7 @@ def make_with_statistics(config: dict[str, Any], file: Path) -> Study:
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     study = open_study(file)
     make(study)
-    write_collected(get_design(study.config), study, complete=True)
+    write_collected_tables(get_design(study.config), study, complete=True)
     write_statistics(get_design(study.config), study)
     return study
 

@@ -12,7 +12,7 @@ from tasktransfer.designs import load_config, open_study
 from tasktransfer.operate.commons.isolated import unpack_records
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.results.study import Study
-from transfer_frames import write_collected, write_statistics
+from transfer_frames import write_collected_tables, write_statistics
 
 ROOT = Path(__file__).parents[1]
 
@@ -55,6 +55,6 @@ def build_shipped_tables(pack: str, preset: str, folder: Path) -> Study:
         words = ["--config", str(config), "--set", f"results={results}"]
         assert cli.main(["merge", str(ROOT / "shipped" / pack), *words]) == 0
         study = open_study(str(config), {"results": str(results)}, need_inputs=False)
-        write_collected(study)
+        write_collected_tables(study)
         write_statistics(study)
     return study

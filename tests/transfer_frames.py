@@ -35,7 +35,7 @@ def read_frames(study: Study) -> Frames:
     return frame_files.read_frames(study, FRAMES, ABOUT)
 
 
-def write_collected(study: Study, *, complete: bool = False) -> Frames:
+def write_collected_tables(study: Study, *, complete: bool = False) -> Frames:
     """Run ``write_collected_frames`` for a study, and read the frames."""
     frame_files.write_collected_frames(
         study, FRAMES, build_study_metadata, ABOUT, complete=complete

@@ -11,7 +11,7 @@ from cases import cases
 from contract_studies import STUDIES
 
 from tasktransfer.cli import main
-from tasktransfer.designs.challenge.leaderboard import Invalid, Leaderboard
+from tasktransfer.designs.challenge.leaderboard import InvalidArchive, Leaderboard
 from tasktransfer.designs.challenge.leaderboard_pages import as_html
 from tasktransfer.designs.empathetic.replies import AnsweredContext
 from tasktransfer.designs.empathetic.sheets.write import plan_sheets, write_sheets
@@ -37,7 +37,7 @@ def test_its_report_is_accessible(study: Study, browser: Any) -> None:
 
 def test_a_leaderboard_is_accessible(browser: Any, tmp_path: Path) -> None:
     page = tmp_path / "leaderboard.html"
-    invalid = [Invalid("<b>one.zip", "Friends", 2, "predictions.csv:1: '9' is out of range")]
+    invalid = [InvalidArchive("<b>one.zip", "Friends", 2, "predictions.csv:1: '9' is out of range")]
     page.write_text(as_html(Leaderboard("default", [], invalid)), encoding="utf-8")
     check_page(browser, page)
 

@@ -10,7 +10,7 @@ from cases import cases
 from real_worlds import REAL
 from test_contract_marks import published_beside
 
-from tasktransfer.designs.probes.published import get_difficulty
+from tasktransfer.designs.probes.published import group_probes_as_used
 from tasktransfer.results.study import Study
 
 
@@ -26,7 +26,7 @@ def over_other_sets(table: pd.DataFrame) -> pd.Series:
 
 def over_other_probes(table: pd.DataFrame) -> pd.Series:
     """Select the groups in the probes' Table 6 from which a probe is missing."""
-    sizes = pd.Series(get_difficulty()).value_counts()
+    sizes = pd.Series(group_probes_as_used()).value_counts()
     return table["probes"] < table["group"].map(sizes)
 
 

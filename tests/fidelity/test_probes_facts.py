@@ -29,7 +29,7 @@ needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no data in {SHARED
 
 
 def test_table6_comes_from_tables_8_and_9() -> None:
-    ours = published.recompute_table6(published.get_difficulty())
+    ours = published.recompute_table6(published.group_probes_as_used())
     names = {each.probes: each.table6 for each in published.MODELS.values()}
     ours["model"] = ours["model"].map(names)
     both = published.read_table(6).merge(ours, on=["model", "group"], suffixes=("", "_ours"))
@@ -39,7 +39,7 @@ def test_table6_comes_from_tables_8_and_9() -> None:
 
 
 def test_groups_by_the_printed_thresholds() -> None:
-    by_threshold, used = published.compute_difficulty(), published.get_difficulty()
+    by_threshold, used = published.group_probes_as_printed(), published.group_probes_as_used()
     groups: dict[str, set[str]] = {}
     for task, group in by_threshold.items():
         groups.setdefault(group, set()).add(task)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from shipped_records import merged
-from transfer_frames import write_collected, write_statistics
+from transfer_frames import write_collected_tables, write_statistics
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### Do the gains come from")[1]
@@ -27,7 +27,7 @@ def controls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the tables from records alone."""
     folder = tmp_path_factory.mktemp("controls") / "results"
     study = merged("minilm-controls.parquet", "minilm-controls.yaml", folder)
-    write_collected(study, complete=True)
+    write_collected_tables(study, complete=True)
     write_statistics(study)
     return Path(study.tables)
 

@@ -38,7 +38,7 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 from tasktransfer.selection.evidence import add_source_mean, judge_selectors, read_shipped_evidence
 from tasktransfer.selection.nodes import is_selection_run
-from transfer_frames import write_collected, write_statistics
+from transfer_frames import write_collected_tables, write_statistics
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +67,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 @pytest.fixture(scope="module")
 def results(study: Study) -> Frames:
     """Build its tables and statistics from the existing records."""
-    write_collected(study, complete=False)
+    write_collected_tables(study, complete=False)
     return write_statistics(study)
 
 
@@ -429,7 +429,7 @@ LARGER_WORDS = " ".join(LARGER.split())
 def larger(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("larger")
     study = merged("base-models.parquet", "base-models.yaml", folder / "results")
-    write_collected(study, complete=False)
+    write_collected_tables(study, complete=False)
     return study
 
 

@@ -15,7 +15,7 @@ from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import parse_record, read_record
 from tasktransfer.results.study import Study
-from transfer_frames import write_collected, write_statistics
+from transfer_frames import write_collected_tables, write_statistics
 
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-study.yaml"
@@ -35,7 +35,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 @pytest.fixture(scope="module")
 def results(study: Study) -> Frames:
     """Build its tables and statistics."""
-    write_collected(study, complete=True)
+    write_collected_tables(study, complete=True)
     return write_statistics(study)
 
 

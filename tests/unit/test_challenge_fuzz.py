@@ -20,7 +20,12 @@ from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.leaderboard import make_leaderboard
 from tasktransfer.designs.challenge.leaderboard_pages import as_html, as_markdown
 from tasktransfer.designs.challenge.read import read_submission
-from tasktransfer.designs.challenge.score import as_json, as_text, refuse_invalid, score_submission
+from tasktransfer.designs.challenge.score import (
+    as_json,
+    as_text,
+    raise_submission_errors,
+    score_submission,
+)
 from tasktransfer.errors import SubmissionError, escape_line
 
 settings.register_profile(
@@ -214,5 +219,5 @@ def test_an_invalid_submission_is_one_error(golds: Golds, tmp_path: Path) -> Non
     submission = read_submission(archive, lambda _: golds)
     report = score_submission(submission, golds, "default")
     with pytest.raises(SubmissionError, match="is invalid and has 3 errors") as caught:
-        refuse_invalid(report)
+        raise_submission_errors(report)
     assert caught.value.exit_code == 9

@@ -13,7 +13,7 @@ from tasktransfer.designs import open_study
 from tasktransfer.results import tallies
 from tasktransfer.results.collect import CHECKED
 from tasktransfer.results.study import Study
-from transfer_frames import write_collected
+from transfer_frames import write_collected_tables
 
 __all__ = ["study"]
 TABLES = Path("results/tables")
@@ -39,7 +39,7 @@ RECORDS = 96 - 18
 
 def gather() -> tuple[int, list[str]]:
     study = open_study("study.yaml")
-    tables = write_collected(study)
+    tables = write_collected_tables(study)
     return len(tables["transfer_runs"]), tables["problems"]["error"].tolist()
 
 

@@ -17,12 +17,12 @@ from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import correlate_bleu
 from tasktransfer.designs.probes.collect import list_probed_rows
 from tasktransfer.designs.probes.figures import drop_duplicate_snapshots
-from tasktransfer.designs.probes.intervals import build_intervals, gather_classifiers
+from tasktransfer.designs.probes.intervals import build_intervals, gather_classifier_cells
 from tasktransfer.designs.probes.plan import plan_study
 from tasktransfer.designs.probes.printed import (
     average_by_difficulty,
-    find_not_above_prior,
-    select_by_measures,
+    find_probes_not_above_prior,
+    select_snapshots_by_measures,
 )
 from tasktransfer.designs.probes.substitutes import list_recorded_substitutes, list_substitutes
 from tasktransfer.metrics import open_labels
@@ -71,7 +71,7 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
     """BLEU-2 is best in epoch 2, which is not probed; the exchanged one is best in epoch 3."""
     told = rounds({"bleu2": [0, 1, 9, 2, 1], "bleu2_exchanged": [0, 1, 2, 9, 1]})
     probed = scores({"untrained": 0, "best": 3, "last": 4})
-    chosen = select_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
+    chosen = select_snapshots_by_measures(probed, told, "bleu2_exchanged").set_index("probe")
     assert chosen.loc["RecentTopic", "selected_by"] == "BLEU"
     assert chosen.loc["RecentTopic", "f1"] == 30
     assert chosen.loc["RecentTopic", "seeds"] == 2
@@ -89,14 +89,16 @@ def test_all_measures_choose_among_the_same_snapshots() -> None:
             "vectors": [0, np.nan, np.nan, -3, -1],
         }
     )
-    chosen = select_by_measures(scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2")
+    chosen = select_snapshots_by_measures(
+        scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2"
+    )
     assert set(chosen["seeds"]) == {2}
     by = chosen[chosen["probe"] == "AllSlots"].set_index("selected_by")["f1"]
     assert by.to_dict() == {"BLEU": 30, "F1": 40, "METEOR": 40, "BERT": 40}
 
 
 def test_the_published_mean_is_shown_next_to_the_same_probes_only() -> None:
-    groups = published.get_difficulty()
+    groups = published.group_probes_as_used()
     every = [("IsMultiTopic" if name == "IsMultiTask" else name) for name in groups]
 
     def easy(names: list[str]) -> Any:
@@ -141,7 +143,7 @@ def cells(p: list[float], value: float = 5.0) -> pd.DataFrame:
 def test_the_surest_cell_of_many_has_to_be_surer(
     p: list[float], value: float, solved: bool
 ) -> None:
-    told = find_not_above_prior(cells(p, value))
+    told = find_probes_not_above_prior(cells(p, value))
     assert told.empty == solved
     if not solved:
         assert told["cells"].iloc[0] == len(p)
@@ -153,7 +155,7 @@ def test_without_effect_few_probes_are_solved() -> None:
         cells(chance.uniform(size=10).tolist()).assign(probe=str(n), value=chance.normal(size=10))
         for n in range(2000)
     ]
-    share = 1 - len(find_not_above_prior(pd.concat(frames))) / 2000
+    share = 1 - len(find_probes_not_above_prior(pd.concat(frames))) / 2000
     assert 0.015 < share < 0.035  # one side of 5 %
 
 
@@ -180,7 +182,7 @@ def test_a_difference_says_how_many_seeds_both_have() -> None:
         record: {f"MultiWOZ_AllSlots{end}": scored(share) for end, share in shares.items()}
         for record in frame["record"]
     }
-    found = build_intervals(gather_classifiers(told, frame))
+    found = build_intervals(gather_classifier_cells(told, frame))
     found = found.set_index(["snapshot", "compared_with"])
     assert found["seeds"].to_dict() == {
         ("untrained", "nothing"): 1, ("last", "nothing"): 3,

@@ -13,7 +13,7 @@ from tasktransfer.designs.probes.effects import plot_difference_from_words
 from tasktransfer.designs.probes.intervals import (
     build_intervals,
     compare_with_words,
-    gather_classifiers,
+    gather_classifier_cells,
 )
 from tasktransfer.designs.probes.printed import summarise_above_words
 from tasktransfer.metrics import open_labels
@@ -65,7 +65,7 @@ def build_estimates(
                     )
                 }  # fmt: skip
     columns = ["corpus", "model", "snapshot", "epoch", "probe", "seed", "record"]
-    return gather_classifiers(scored, pd.DataFrame(rows, columns=columns))
+    return gather_classifier_cells(scored, pd.DataFrame(rows, columns=columns))
 
 
 SHARES = {

@@ -17,7 +17,7 @@ from language_server import Server, serving
 from tasktransfer.cli import main
 from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import read_frames, write_collected, write_statistics
+from tasktransfer.designs.commands import read_frames, write_collected_tables, write_statistics
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.panel.answer import write_answer
 from tasktransfer.designs.panel.names import PROMPTED
@@ -147,7 +147,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(client, "FIRST_PAUSE", 0.01)
             make(study, [node for node in study.plan.nodes if node in needed])
-    write_collected(get_design(study.config), study, complete=False)
+    write_collected_tables(get_design(study.config), study, complete=False)
     write_statistics(get_design(study.config), study)
     bodies = [body for server in (scores, writes) for _, body in server.requests]
     return study, [str(body.get("prompt", body.get("messages"))) for body in bodies]
@@ -229,7 +229,7 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
     assert {data.recipe for data in study.plan.derived} == {"rated_together"}
     make(study)
     design = get_design(study.config)
-    write_collected(design, study, complete=True)
+    write_collected_tables(design, study, complete=True)
     write_statistics(design, study)
     assert main(["figures", "--config", study.config_file]) == 0
     assert main(["report", "--config", study.config_file]) == 0

@@ -29,7 +29,13 @@ from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import COMMON, compute_frames_version, list_column_names
 from tasktransfer.results.mixtures import Comparison, iterate_facts
-from transfer_frames import COLUMNS, compute_frames, read_frames, write_collected, write_constructed
+from transfer_frames import (
+    COLUMNS,
+    compute_frames,
+    read_frames,
+    write_collected_tables,
+    write_constructed,
+)
 
 TASKS = ("a_task", "b_task", "c_task")
 RUNS = single_source_runs("DailyDialog", ["bert"], TASKS, [0, 1], ["multitask"])
@@ -189,12 +195,12 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
 def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None:
     study = make_study(tmp_path, make_plan(RUNS))
     with pytest.raises(RecordError, match="None of 18 planned runs has a usable record"):
-        write_collected(study)
+        write_collected_tables(study)
     path = tmp_path / record_path(RUNS[0])
     path.parent.mkdir(parents=True)
     path.write_text("{")
     with pytest.raises(RecordError, match=r"damaged: .*not valid JSON"):
-        write_collected(study)
+        write_collected_tables(study)
     assert not (tmp_path / "tables" / "runs.parquet").exists()
 
 

@@ -15,7 +15,7 @@ import yaml
 from empathetic_study import make
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.commands import write_collected_tables, write_statistics
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     study = open_study(folder / "study.yaml")
     make(study)
     design = get_design(study.config)
-    write_collected(design, study, complete=True)
+    write_collected_tables(design, study, complete=True)
     write_statistics(design, study)
     frame = pd.read_parquet(Path(study.tables, "differences.parquet"))
     yield frame[frame["measure"] == "p_at_1"].set_index("method")

@@ -26,7 +26,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected, write_statistics
+from tasktransfer.designs.commands import write_collected_tables, write_statistics
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
@@ -77,7 +77,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     opened = open_study(folder / "study.yaml")
     make(opened)
     design = get_design(opened.config)
-    write_collected(design, opened, complete=True)
+    write_collected_tables(design, opened, complete=True)
     write_statistics(design, opened)
     yield opened
     DATASETS.clear()

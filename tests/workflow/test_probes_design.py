@@ -209,7 +209,7 @@ from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs import commands
 opened = open_study("study.yaml", need_inputs=False)
 design = get_design(opened.config)
-commands.write_collected(design, opened, complete=True)
+commands.write_collected_tables(design, opened, complete=True)
 commands.write_statistics(design, opened)
 commands.write_figures(design, opened)
 commands.write_report(design, opened)

@@ -67,10 +67,10 @@ def add_commands(commands: Any) -> None:
 
 def collect(args: argparse.Namespace) -> None:
     """Build the Parquet tables from the available records."""
-    from tasktransfer.designs.commands import write_collected
+    from tasktransfer.designs.commands import write_collected_tables
 
     study, design = open_design(args)
-    write_collected(design, study, complete=args.complete)
+    write_collected_tables(design, study, complete=args.complete)
 
 
 def choose(args: argparse.Namespace) -> None:

@@ -183,7 +183,7 @@ def score_submission(args: argparse.Namespace) -> None:
         as_json,
         as_text,
         format_warnings,
-        refuse_invalid,
+        raise_submission_errors,
         score_file,
         write_json,
     )
@@ -201,7 +201,7 @@ def score_submission(args: argparse.Namespace) -> None:
         write_json(report, args.json)
     for line in format_warnings(report):
         print(escape_text(line), file=sys.stderr)
-    refuse_invalid(report, hint=not args.shared_ids)
+    raise_submission_errors(report, hint=not args.shared_ids)
     if args.json != STANDARD_OUTPUT:
         print(escape_text(as_text(report)))
 

@@ -81,7 +81,7 @@ def _write_outputs(args: argparse.Namespace) -> None:
     from contextlib import redirect_stdout
 
     from tasktransfer.designs.commands import (
-        write_collected,
+        write_collected_tables,
         write_figures,
         write_report,
         write_statistics,
@@ -89,7 +89,7 @@ def _write_outputs(args: argparse.Namespace) -> None:
 
     study, design = open_design(args, need_inputs=False)
     with redirect_stdout(sys.stderr):  # standard output is for the summary of the import
-        write_collected(design, study)
+        write_collected_tables(design, study)
         write_statistics(design, study)
         write_figures(design, study)
         write_report(design, study)

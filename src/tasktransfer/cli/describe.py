@@ -105,7 +105,7 @@ def print_plan(args: argparse.Namespace) -> None:
 
 def validate_study(args: argparse.Namespace) -> None:
     """Check a config file, and the data and models that its runs need."""
-    from tasktransfer.designs import refuse_shortages
+    from tasktransfer.designs import check_shortages
     from tasktransfer.operate.endpoints import (
         delete_probes,
         describe_endpoints,
@@ -118,7 +118,7 @@ def validate_study(args: argparse.Namespace) -> None:
     if not args.config_only:
         require_available_inputs(study)
         require_available_data(study)
-        refuse_shortages(study)
+        check_shortages(study)
     skipped = ["data and models (--config-only)"] if args.config_only else []
     not_checked = [*skipped, *study.absent]
     if not args.json:

@@ -259,7 +259,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     from tasktransfer.core.nodes import Data
     from tasktransfer.core.versions import ENCODING_VERSION
     from tasktransfer.data.cache import read_manifest
-    from tasktransfer.designs import refuse_shortages
+    from tasktransfer.designs import check_shortages
     from tasktransfer.encoding.encode import (
         MAKER,
         build_identity,
@@ -291,7 +291,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     with _lock_folder(args.out, named, MAKER, MAKER.file, is_up_to_date) as needed:
         if needed:
             require_available_data(study, data.name)
-            refuse_shortages(study)
+            check_shortages(study)
             if model.has_checkpoint:
                 check_checkpoint(model, study.get_checkpoint_source(model.name))
             encode_dataset(

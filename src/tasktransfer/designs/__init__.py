@@ -112,8 +112,8 @@ def open_study(
     Args:
         config_file: the study's config.
         overrides: see ``load_config``.
-        need_inputs: true to refuse inputs that are neither available nor cached. Otherwise their
-            revision is ``unknown``, so the study's existing results cannot be found.
+        need_inputs: true to raise for inputs that are neither available nor cached. Otherwise
+            their revision is ``unknown``, so the study's existing results cannot be found.
 
     Raises:
         ConfigError: the config is invalid.
@@ -136,13 +136,13 @@ def open_study(
             )
     except PlanTooLargeError as error:
         raise ConfigError(
-            f"{config_file}: {error}. Lower {_list_growing_keys(config, design)}."
+            f"{config_file}: {error}. Lower {_format_growing_keys(config, design)}."
         ) from None
     return study
 
 
-def refuse_shortages(study: Study) -> None:
-    """Refuse prepared data that are too few for the study.
+def check_shortages(study: Study) -> None:
+    """Raise if the prepared data are too few for the study.
 
     Raises:
         DataError: there are too few data; the message has a line for each shortage.
@@ -157,8 +157,8 @@ def _count_nodes(design: Design, config: CommonConfig, revisions: Revisions, see
     return len(design.plan(fewer, revisions).nodes)
 
 
-def _list_growing_keys(config: CommonConfig, design: Design) -> str:
-    """List the config keys that multiply the plan, with their values."""
+def _format_growing_keys(config: CommonConfig, design: Design) -> str:
+    """Return the config keys that multiply the plan, with their values, as text."""
     values = config.model_dump()
     said = {
         key: reduce(lambda part, name: part and part[name], key.split("."), values)

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tasktransfer.results.frames import Frames
 
 
-def write_collected(design: Design, study: Study, *, complete: bool = False) -> None:
+def write_collected_tables(design: Design, study: Study, *, complete: bool = False) -> None:
     """Write the frames that are computed from the available records.
 
     Args:
         design: the study's design.
         study: the study.
-        complete: true to refuse a study with missing results, and write nothing.
+        complete: true to raise for a study with missing results, and write nothing.
     """
     from tasktransfer.results.frame_files import write_collected_frames  # noqa: PLC0415
 

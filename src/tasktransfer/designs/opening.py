@@ -13,7 +13,7 @@ from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.designs import get_design, open_study, refuse_shortages, validate_config
+from tasktransfer.designs import check_shortages, get_design, open_study, validate_config
 from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import date_future_files_now
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
@@ -36,7 +36,7 @@ def open_study_for_call(call: SnakemakeCall) -> Study:
         study = open_study(_write_config(call.config))
     if call.is_main:
         require_available_data(study)
-        refuse_shortages(study)
+        check_shortages(study)
         get_design(study.config).refuse(study)
         if note := date_future_files_now(study):
             print(note, file=sys.stderr)

@@ -150,10 +150,10 @@ def choose_runs(
 
 
 def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
-    """Return the facts of a planned run that the selection may use; None if it is not finished.
+    """Return the facts of a planned run that the selection may use, or None if it is not finished.
 
     Raises:
-        RecordError: its record is damaged, another stage's, or may not be submitted.
+        RecordError: its record is damaged, belongs to another stage, or may not be submitted.
     """
     path = study.get_record_path(run.stages[-1])
     if not Path(path).exists():
@@ -176,7 +176,7 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
             "run, or repeat the run within the rules."
         )
     predictions = record["rows"]
-    assert predictions is not None, "checked by ineligible"
+    assert predictions is not None, "explain_ineligibility reports a record without predictions"
     return FinishedRun(
         run=run,
         record=path,

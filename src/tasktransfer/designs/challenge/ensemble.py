@@ -57,7 +57,9 @@ def _normalise_value(value: Value) -> Hashable:
 
 
 def _combine_lists(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return the list with a 1 for entries that more than half of the lists have; None if none.
+    """Return a list with a 1 for each entry that more than half of the lists have, or None.
+
+    None means that the list would contain no 1.
 
     An entry that exactly half of the lists have is as in the first list.
     """

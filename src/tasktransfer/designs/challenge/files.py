@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.challenge.findings import Findings, quote_excerpt
 from tasktransfer.designs.challenge.format import FILES
 from tasktransfer.files.regular import open_regular
@@ -86,8 +87,8 @@ def read_files(path: Path, findings: Findings) -> Files:
             "",
             None,
             "junk",
-            f"{len(junk)} files of the operating system are ignored, for example "
-            f"{quote_excerpt(junk[0])}. Remove these files from the archive.",
+            f"The archive contains {format_quantity(len(junk), 'file')} of the operating system, "
+            f"for example {quote_excerpt(junk[0])}, which are not read. Remove these files.",
         )
     return files
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.errors import escape_line
 
 SHOWN_PER_FILE = 10
@@ -56,7 +57,8 @@ class Findings:
         """
         if lines:
             more = len(lines) - 1
-            also = f" {more:,} more lines of the file have this problem." if more else ""
+            lines_text = format_quantity(more, "more line")
+            also = f" The file has this problem in {lines_text}." if more else ""
             self.add_warning(file, lines[0], kind, text + also)
 
 

@@ -32,8 +32,8 @@ Spelling
 
 csv is the default because every CSV reader returns the exact predictions, so that the score of an
 archive equals that of its records. Lines end in LF. An archive does not depend on time, place or
-machine: equal records give equal bytes. Members are stored, not compressed, because compression
-differs between versions of zlib.
+machine: identical records give identical bytes. Members are stored, not compressed, because
+compression differs between versions of zlib.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Invalid:
+class InvalidArchive:
     """An invalid archive: its name, its dataset, the number of errors, and the first error."""
 
     entry: str
@@ -132,7 +132,7 @@ class Leaderboard:
 
     fidelity: Scoring
     boards: list[Board]
-    invalid: list[Invalid]
+    invalid: list[InvalidArchive]
 
 
 def make_leaderboard(
@@ -166,7 +166,7 @@ def make_leaderboard(
             parts = pool.map(score, [paths[share::shares] for share in range(shares)])
             scored = [item for part in parts for item in part]
     entries = [item for item in scored if isinstance(item, Entry)]
-    invalid = [item for item in scored if isinstance(item, Invalid)]
+    invalid = [item for item in scored if isinstance(item, InvalidArchive)]
     boards = [
         _build_board(name, [entry for entry in entries if entry.dataset == name])
         for name in sorted({entry.dataset for entry in entries})
@@ -192,7 +192,7 @@ def _list_archives(folder: Path) -> list[Path]:
 
 def _score_archives(
     paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
-) -> list[Entry | Invalid]:
+) -> list[Entry | InvalidArchive]:
     """Score the archives in the order of ``paths``; each release is read and resampled once."""
     golds: dict[str, Golds] = {}
     weights: dict[str, dict[str, Weights]] = {}
@@ -206,13 +206,13 @@ def _score_archives(
             }
         return golds[name]
 
-    scored: list[Entry | Invalid] = []
+    scored: list[Entry | InvalidArchive] = []
     for path in show_progress(paths, "scoring submissions"):
         submission = read_submission(path, load_golds, dataset=dataset)
         errors = submission.findings.errors
         if errors:
             name = escape_line(submission.name)
-            scored.append(Invalid(name, submission.dataset, len(errors), str(errors[0])))
+            scored.append(InvalidArchive(name, submission.dataset, len(errors), str(errors[0])))
         else:
             of_dataset = golds[submission.dataset]
             report = score_submission(submission, of_dataset, fidelity)
@@ -295,7 +295,7 @@ def _compute_interval(point: float, draws: Floats) -> tuple[float, float]:
 
 
 def _compute_p(difference: float, draws: Floats) -> float:
-    """Return the two-sided p of no difference; 1 for entries that are equal in all resamples."""
+    """Return the two-sided p of no difference, which is 1 if all resamples are identical."""
     error = float(draws.std(ddof=1))
     if error < _ROUNDING_ERROR:
         return 1.0 if abs(difference) < _ROUNDING_ERROR else 0.0

@@ -16,7 +16,7 @@ from tasktransfer.designs.challenge.leaderboard import (
     ALPHA,
     Board,
     Entry,
-    Invalid,
+    InvalidArchive,
     Leaderboard,
     Pair,
 )
@@ -68,7 +68,7 @@ def write_leaderboard(leaderboard: Leaderboard, folder: Path) -> list[Path]:
         "leaderboard.html": as_html(leaderboard),
         "leaderboard.csv": _format_csv(rows["entries"], _ENTRY_COLUMNS),
         "pairs.csv": _format_csv(rows["pairs"], _list_fields(Pair)),
-        "invalid.csv": _format_csv(rows["invalid"], _list_fields(Invalid)),
+        "invalid.csv": _format_csv(rows["invalid"], _list_fields(InvalidArchive)),
     }
     for name, text in texts.items():
         with replace_file(folder / name) as part:

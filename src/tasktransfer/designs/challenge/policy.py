@@ -23,7 +23,7 @@ BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"
 
 
 class NamedRun(Section):
-    """A run that the user names for a task, in the file of the ``named`` policy."""
+    """A run that the user specifies for a task, in the file of the ``named`` policy."""
 
     algorithm: TransferName = Field(description="name of the transfer algorithm")
     sources: TaskNames = Field(description="source tasks")
@@ -38,7 +38,7 @@ class NamedRun(Section):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A policy; ``name`` is the user's text.
+    """A policy that chooses runs. ``name`` is the user's text.
 
     ``algorithm`` is set for ``fixed:ALGORITHM``, ``selector`` for ``selector:NAME``, and ``named``
     (runs by task) for ``named``. Without them, algorithm and sources are chosen by dev score.

@@ -255,7 +255,7 @@ class _FileReader:
         return Rows(rows.ids[1:], rows.values[1:], rows.lines[1:])
 
     def _collect_predictions(self, rows: Rows, parsed: Parsed) -> Predictions:
-        """Return the prediction of each row, None for invalid ones, which are reported."""
+        """Return the prediction of each row, or None for invalid rows, which are reported."""
         faults = {text: it for text, it in parsed.items() if isinstance(it, Fault)}
         valid = {text: it for text, it in parsed.items() if not isinstance(it, Fault)}
         dotted = {text for text in valid if is_dotted_integer(self.task.task, text)}
@@ -303,8 +303,8 @@ class _FileReader:
                 self.file,
                 line,
                 "unknown-id",
-                f"{len(unknown):,} rows are ignored because their ids are not in this release's "
-                f"test split. The first id is {quote_excerpt(name)}.",
+                f"Rows are ignored ({len(unknown):,}) if their ids are not in this release's test "
+                f"split. The first of these ids is {quote_excerpt(name)}.",
             )
             return
         card = self.task.task
@@ -326,8 +326,8 @@ class _FileReader:
                 self.file,
                 None,
                 "missing-id",
-                f"{sum(missing.values()):,} of {len(self.task.row_ids):,} rows are missing, so "
-                "their instances are not scored. The first missing id is "
+                f"The file lacks {sum(missing.values()):,} of {len(self.task.row_ids):,} rows, and "
+                "instances without a row are not scored. The first missing id is "
                 f"{quote_excerpt(next(iter(missing)))}.",
             )
             return

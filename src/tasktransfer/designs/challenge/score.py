@@ -132,7 +132,7 @@ def score_file(
 
 
 def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) -> Report:
-    """Score a valid submission; an invalid one has no scores.
+    """Score a submission. The report of an invalid submission has no scores.
 
     A task without any remaining instance (only with ``shared_ids``) makes it invalid.
     """
@@ -282,7 +282,8 @@ def as_text(report: Report) -> str:
     submission, scores = report.submission, report.scores
     if scores is None:
         raise ValueError(
-            "The submission is invalid and has no scores. Call refuse_invalid to list its errors."
+            "The submission is invalid and has no scores. Call raise_submission_errors to list "
+            "its errors."
         )
     instances = sum(task.scored for task in report.tasks.values())
     rows = [row for name, task in report.tasks.items() for row in _format_task_rows(name, task)]
@@ -324,7 +325,7 @@ def format_warnings(report: Report) -> list[str]:
     ]
 
 
-def refuse_invalid(report: Report, *, hint: bool = True) -> None:
+def raise_submission_errors(report: Report, *, hint: bool = True) -> None:
     """Raise SubmissionError for an invalid submission, with the first errors of each file.
 
     ``hint``: whether to suggest ``--shared-ids``.

@@ -66,10 +66,10 @@ def write_submission(
         ConfigError: the study is free, a name is unknown, or a task has no finished run.
         RecordError: records or predictions are damaged, incomplete or not eligible.
     """
-    _refuse_impossible(study, options)
+    _check_options(study, options)
     policy = parse_policy(options.policy, options.dataset, options.runs)
     if options.ensemble:
-        _refuse_named_seeds(policy)
+        _check_named_seeds(policy)
     all_seeds = options.ensemble is not None
     chosen = choose_runs(study, options.dataset, options.model, policy, all_seeds=all_seeds)
     members, notes = _build_members(chosen, options)
@@ -85,7 +85,7 @@ def write_submission(
     )
 
 
-def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
+def _check_options(study: Study, options: SubmissionOptions) -> None:
     file, rules = study.config_file, get_transfer_config(study).rules
     if rules != "challenge":
         raise ConfigError(
@@ -107,7 +107,7 @@ def _refuse_impossible(study: Study, options: SubmissionOptions) -> None:
         )
 
 
-def _refuse_named_seeds(policy: Policy) -> None:
+def _check_named_seeds(policy: Policy) -> None:
     seeded = [
         task
         for task, run in policy.named.items()
@@ -142,7 +142,7 @@ def _build_members(
             invalid = sum(value == NO_ANSWER for _, value in rows)
             if invalid:
                 notes.append(
-                    f"{name}: {invalid:,} of {len(rows):,} answers are not labels. They are "
+                    f"{name}: Answers that are not labels ({invalid:,} of {len(rows):,}) are "
                     f"written as {NO_ANSWER} and count as wrong."
                 )
     if problems:
@@ -162,7 +162,7 @@ def _read_task_rows(
         by_seed = [_read_run_rows(task, seed_run) for seed_run in candidate.picked]
         for seed_run, rows in zip(candidate.picked, by_seed, strict=True):
             first = first or (seed_run, rows)
-            _refuse_different_instances(*first, seed_run, rows)
+            _check_same_instances(*first, seed_run, rows)
         files[file] = by_seed[0]
         if ensemble and len(by_seed) > 1:
             files[file] = [
@@ -191,7 +191,7 @@ def _read_run_rows(task: Task, seed_run: FinishedRun) -> list[SubmittedRow]:
     return rows
 
 
-def _refuse_different_instances(
+def _check_same_instances(
     first: FinishedRun,
     first_rows: list[SubmittedRow],
     other: FinishedRun,
@@ -288,14 +288,16 @@ def _format_summary(
     notes = list(notes)
     if chosen.left_out:
         notes.append(
-            f"{len(chosen.left_out):,} planned runs were not considered, because not all of their "
+            f"{format_quantity(len(chosen.left_out), 'planned run')} "
+            f"{'was' if len(chosen.left_out) == 1 else 'were'} not considered, because not all "
             "seeds are finished."
         )
     without_rules = sum(submitted.rules is None for submitted in chosen.submitted)
     if without_rules:
         notes.append(
-            f"{without_rules} of the records come from a version that did not record the rules of "
-            "the study. Their training data and settings satisfy the rules."
+            f"{format_quantity(without_rules, 'record')} from an earlier version "
+            f"{'does' if without_rules == 1 else 'do'} not contain the rules of the study. The "
+            "training data and settings satisfy the rules."
         )
     fidelity = (
         get_transfer_config(study).get_training_hyperparameters(options.dataset).fidelity.scoring

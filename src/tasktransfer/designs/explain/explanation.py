@@ -26,7 +26,8 @@ class NodeFacts:
         error: the damage, or the last line of the error.
         content: content of the record; None if it cannot be read.
         commands: commands that compute it again; empty for a node outside the plan.
-        uses, users: nodes that it needs, and nodes that need it, without those related to them.
+        uses, users: nodes that it needs, and nodes that need it, without their own ``uses`` and
+            ``users``.
         prompt: a prompt of a prompted model, or the reason why it cannot be rendered.
     """
 
@@ -75,7 +76,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ComparedScores:
-    """A score, that of the reference, and their difference in points and percent."""
+    """A score, the reference's score, and their difference in points and percent."""
 
     score: float | None
     reference: float | None

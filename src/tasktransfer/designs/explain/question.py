@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.explain.explanation import Explanation, NodeFacts, RowFacts, Value
@@ -21,7 +22,7 @@ from tasktransfer.designs.explain.runs import (
     get_run_names,
     list_known_runs,
 )
-from tasktransfer.designs.explain.words import Named, Search, refuse_words
+from tasktransfer.designs.explain.words import Named, Search, build_unknown_words_error
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.present.declared import Analysis, Cells, PivotTable, Table
 from tasktransfer.present.html import to_records
@@ -48,7 +49,7 @@ def explain(
 
     Args:
         study: the study.
-        analysis: what its design declares.
+        analysis: the tables, figures and frames that its design declares.
         words: digest or folder of a node; or name of a table and names of its rows; or names of a
             cell; or names of runs.
         instance: number of the test instance whose prompt is rendered, for a prompted model.
@@ -75,13 +76,13 @@ def explain(
 
 
 def find_table(analysis: Analysis, word: str) -> Table | None:
-    """Return the printed table of that name, or None if there is none."""
+    """Return the printed table with a name, ignoring case, or None if there is none."""
     return next((t for t in analysis.tables if t.name.casefold() == word.casefold()), None)
 
 
 @dataclass(frozen=True)
 class StudyQuestion:
-    """Names that a study has.
+    """Names that are looked up in a study.
 
     Attributes:
         words: the names, in any order.
@@ -107,10 +108,13 @@ class StudyQuestion:
         """The runs of the plan and of the tables."""
         return list_known_runs(self.study, self.read_rows("runs")[0])
 
-    def answer(
+    def build_explanation(
         self, title: str, rows: Sequence[tuple[RowFacts, list[KnownRun]]], *, marked: bool = True
     ) -> Explanation:
-        """Add the source runs of rows and all of their nodes and, if ``marked``, the marks."""
+        """Return the explanation of rows, with their source runs and nodes.
+
+        It has the study's marks if ``marked`` is true.
+        """
         study, nodes = self.study, dict[str, NodeFacts]()
         listed = list(dict.fromkeys(known for _, runs in rows for known in runs[:MOST_RUNS]))
         facts, notes = describe_runs(study, listed, self.instance, nodes)
@@ -151,14 +155,14 @@ def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> 
     search = Search(named, frames.metadata.shorts)
     found = [named.item for named in search.find(question.words)]
     if not found:
-        raise refuse_words(file, f"row of {table.name}", question.words, [search])
+        raise build_unknown_words_error(file, f"row of {table.name}", question.words, [search])
     known, meanings = [] if table.cited else question.known_runs, table.described()
     rows = [
         (_describe_row(table.keys, row, meanings), _select_source_runs(table, row, known))
         for row in found
     ]
     title = f"{printed.title} ({printed.name}): {' '.join(question.words)}"
-    return question.answer(title, rows, marked=not table.cited)
+    return question.build_explanation(title, rows, marked=not table.cited)
 
 
 def _list_printed_names(table: Table, printed: PrintedTable) -> list[frozenset[str]]:
@@ -229,7 +233,7 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
     """Explain the cell that has all words, or runs if there is none."""
     study, known = question.study, question.known_runs
     rows, problem = question.read_rows(cells.frame)
-    search = _search_cells(study, cells, known, rows)
+    search = _build_cell_search(study, cells, known, rows)
     found = search.find(question.words)
     if not found:
         return _explain_runs(question, [search])
@@ -248,7 +252,7 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
     shown = {key: value for key, value in row.items() if key not in cells.omits(row)}
     facts = _describe_row(cells.keys, shown, cells.described())
     title = f"cell: {' '.join(map(str, facts.names.values()))}"
-    explanation = question.answer(title, [(facts, runs)])
+    explanation = question.build_explanation(title, [(facts, runs)])
     (facts,) = explanation.rows
     notes, remedy = list(explanation.notes), format_snakemake_command(study, "figures_now")
     if facts.numbers:
@@ -265,10 +269,10 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
     return replace(explanation, rows=(facts,), notes=tuple(notes))
 
 
-def _search_cells(
+def _build_cell_search(
     study: Study, cells: Cells, known: Iterable[KnownRun], rows: Iterable[Row]
 ) -> Search[Row]:
-    """Search the rows of the frame, and the keys of planned rows that it does not have."""
+    """Return a search among the rows of the frame, and planned cells that it does not have."""
     by_key = {tuple(row[key] for key in cells.keys): row for row in rows}
     for name in filter(None, (cells.name(each.run) for each in known)):
         by_key.setdefault(tuple(name[key] for key in cells.keys), name)
@@ -304,16 +308,16 @@ def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> E
     runs = [found.item for found in search.find(question.words)]
     if not runs:
         file = question.study.config_file
-        raise refuse_words(file, "run", question.words, [*searches, search])
-    title = f"{' '.join(question.words)}: {len(runs)} runs"
-    return question.answer(title, [(RowFacts(), runs)])
+        raise build_unknown_words_error(file, "run", question.words, [*searches, search])
+    title = f"{' '.join(question.words)}: {format_quantity(len(runs), 'run')}"
+    return question.build_explanation(title, [(RowFacts(), runs)])
 
 
 # --- remarks --------------------------------------------------------------------------------------
 
 
 def _list_origins(study: Study, runs: Sequence[KnownRun]) -> list[str]:
-    """Return remarks on runs that are not in the plan, or not those of the tables."""
+    """Return remarks on runs that are missing from the plan, or differ from those in the tables."""
     notes = []
     if any(not known.in_plan for known in runs):
         notes.append(
@@ -350,7 +354,7 @@ def _list_differences(nodes: Iterable[NodeFacts]) -> list[str]:
     }
     distinct = {what: dict.fromkeys(map(str, values)) for what, values in facts.items()}
     notes = [
-        f"the records name {len(values)} {what}: {', '.join(values)}"
+        f"the records contain {len(values)} {what}: {', '.join(values)}"
         for what, values in distinct.items()
         if len(values) > 1
     ]

@@ -64,17 +64,17 @@ def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[Kno
     for row in rows:
         names = {key: _to_name(row[key], about[key]) for key in about if key in row}
         run = Run(row["method"], row["model"], int(row["seed"]), names, Outcome(()))
-        stored[_identify(run)] = KnownRun(run, False, frozenset(row["records"]))
+        stored[_get_identity(run)] = KnownRun(run, False, frozenset(row["records"]))
     known = []
     for run in planned:
-        same = stored.pop(_identify(run), None)
+        same = stored.pop(_get_identity(run), None)
         known.append(
             KnownRun(run, not study.has_unknown_inputs, same.records if same else frozenset())
         )
     return [*known, *stored.values()]
 
 
-def _identify(run: Run) -> frozenset[tuple[str, str]]:
+def _get_identity(run: Run) -> frozenset[tuple[str, str]]:
     return frozenset((key, name) for key, name in get_run_names(run).items() if name)
 
 
@@ -177,7 +177,9 @@ def compute_means(runs: Sequence[RunFacts]) -> Means | None:
     kinds = {frozenset({**run.names, "seed": str(run.is_reference)}.items()) for run in runs}
     if not compared or len(kinds) > 1 + bool(references):
         return None
-    by_seed = {seed: _compare(compared[seed], references.get(seed)) for seed in sorted(compared)}
+    by_seed = {
+        seed: _compare_scores(compared[seed], references.get(seed)) for seed in sorted(compared)
+    }
     used = [
         s for s, each in by_seed.items() if (each.delta if references else each.score) is not None
     ]
@@ -188,18 +190,20 @@ def compute_means(runs: Sequence[RunFacts]) -> Means | None:
         for seed, score in references.items()
         if score is not None and used and (seed in used or seed not in compared)
     ]
-    mean = _average([score for s in used if (score := compared[s]) is not None])
+    mean = _average_scores([score for s in used if (score := compared[s]) is not None])
     method = next((run.names["method"] for run in runs if run.is_reference), "")
-    return Means(_compare(mean, _average(counted)), tuple(used), method, len(counted), by_seed)
+    return Means(
+        _compare_scores(mean, _average_scores(counted)), tuple(used), method, len(counted), by_seed
+    )
 
 
-def _compare(score: float | None, reference: float | None) -> ComparedScores:
+def _compare_scores(score: float | None, reference: float | None) -> ComparedScores:
     if score is None or reference is None:
         return ComparedScores(score, reference, None, None)
     delta = score - reference
     return ComparedScores(score, reference, delta, 100 * delta / reference if reference else None)
 
 
-def _average(values: Iterable[float]) -> float | None:
+def _average_scores(values: Iterable[float]) -> float | None:
     listed = list(values)
     return sum(listed) / len(listed) if listed else None

@@ -110,7 +110,10 @@ def _format_means(means: Means) -> list[str]:
 
 
 def _format_run(run: RunFacts, nodes: dict[str, NodeFacts], common: Mapping[str, str]) -> list[str]:
-    """Return a run's nodes; each node is described once, and then taken from ``nodes``."""
+    """Return the lines of a run with its nodes.
+
+    Each node is described once, and then removed from ``nodes``.
+    """
     names = dict(run.names)
     heading = f"{names.pop('method')}, {names.pop('model')}, seed {names.pop('seed')}: "
     heading += ", ".join(f"{key} {value}" for key, value in names.items() if value) or "of all"
@@ -229,7 +232,7 @@ def _format_measures(measures: Mapping[str, float]) -> str:
 
 
 def _find_common_lines(nodes: Sequence[NodeFacts]) -> dict[str, str]:
-    """Return the lines of provenance that are equal for all records, which are printed once."""
+    """Return the lines of provenance that are identical in all records, which are printed once."""
     first, *others = [lines for node in nodes if (lines := _describe_provenance(node))] or [{}]
     return {k: v for k, v in first.items() if all(other.get(k) == v for other in others)}
 

@@ -54,10 +54,10 @@ class Search(Generic[Item]):
         The key of a printed name is empty. Returns an empty list if the item does not have all
         words, or not in this order.
         """
-        names = {key: self._split(name) for key, name in item.names.items()}
+        names = {key: self._split_name(name) for key, name in item.names.items()}
         keys: list[str] = []
         for word in words:
-            wanted = self._split(word)
+            wanted = self._split_name(word)
             equal = [key for key, parts in names.items() if parts == wanted and key not in keys]
             printed = [""] if word.casefold() in item.printed else []
             partial = [f"{key}+" for key, parts in names.items() if wanted < parts]
@@ -69,7 +69,9 @@ class Search(Generic[Item]):
     def _is_swapped(self, words: Sequence[str], keys: Sequence[str]) -> bool:
         """Return whether two words are in the wrong order: each could be the other's key."""
         order = {key: n for n, key in enumerate(self._known)}
-        named = zip(map(self._split, words), (key.removesuffix("+") for key in keys), strict=True)
+        named = zip(
+            map(self._split_name, words), (key.removesuffix("+") for key in keys), strict=True
+        )
         places = [(word, key) for word, key in named if key]
         return any(
             order[early] > order[late] and word in self._known[late] and other in self._known[early]
@@ -77,7 +79,7 @@ class Search(Generic[Item]):
             for other, late in places[n + 1 :]
         )
 
-    def _split(self, text: str) -> Parts:
+    def _split_name(self, text: str) -> Parts:
         parts = text.casefold().split("+")
         return frozenset(self._full_names.get(part, part) for part in parts)
 
@@ -89,45 +91,50 @@ class Search(Generic[Item]):
     def _known(self) -> dict[str, set[Parts]]:
         """Key → its names in all items, whole and in parts."""
         return {
-            key: {each for n in names for p in [self._split(n)] for each in (p, *map(_alone, p))}
+            key: {
+                each
+                for n in names
+                for p in [self._split_name(n)]
+                for each in (p, *map(_wrap_part, p))
+            }
             for key, names in self.list_names().items()
         }
 
     def list_names(self) -> dict[str, list[str]]:
-        """Return a mapping from key to its distinct names, in order."""
+        """Map each key to its distinct names, in order."""
         names: dict[str, dict[str, None]] = {}
         for item in self.items:
             for key, name in item.names.items():
                 names.setdefault(key, {})[name] = None
         return {key: list(values) for key, values in names.items()}
 
-    def spell(self, name: str) -> str:
+    def add_short_name(self, name: str) -> str:
         """Return a name with its short name in parentheses, if it has one."""
         return f"{name} ({self.shorts[name]})" if name in self.shorts else name
 
-    def suggest(self, words: Sequence[str]) -> str:
-        """Return what could replace one of the words, or which one to leave out; empty if none."""
+    def suggest_words(self, words: Sequence[str]) -> str:
+        """Return advice on a word to replace or to leave out, or "" if there is none."""
         advice = ""
         for n in reversed(range(len(words))):
             found = self.find([*words[:n], *words[n + 1 :]]) if len(words) > 1 else []
             names = dict.fromkeys(
-                self.spell(name)
+                self.add_short_name(name)
                 for item in found
                 for name in item.names.values()
                 if self._match([*words[:n], name, *words[n + 1 :]], item)
             )
             if names:
-                return f"{words[n]!r} could be {_shorten([*names])}"
+                return f"{words[n]!r} could be {_format_names([*names])}"
             if found and not advice:
                 advice = f"Leave out {words[n]!r}"
         return advice
 
 
-def _alone(name: str) -> Parts:
+def _wrap_part(name: str) -> Parts:
     return frozenset({name})
 
 
-def refuse_words(
+def build_unknown_words_error(
     file: str, what: str, words: Sequence[str], searches: Sequence[Search[Item]]
 ) -> ConfigError:
     """Return the error for words that no item of the searches has.
@@ -136,13 +143,17 @@ def refuse_words(
         file: the study's config file.
         what: kind of thing that has names, such as ``row of table3``.
         words: the words.
-        searches: what was searched.
+        searches: searches that did not find the words.
     """
     names: dict[str, dict[str, str]] = {}
     for search in searches:
         for key, values in search.list_names().items():
-            names.setdefault(key, {}).update({value: search.spell(value) for value in values})
-    known = "; ".join(f"{key}: {_shorten([*values.values()])}" for key, values in names.items())
+            names.setdefault(key, {}).update(
+                {value: search.add_short_name(value) for value in values}
+            )
+    known = "; ".join(
+        f"{key}: {_format_names([*values.values()])}" for key, values in names.items()
+    )
     unknown = [word for word in words if not any(search.find([word]) for search in searches)]
     if unknown:
         every = {name for values in names.values() for name in values}
@@ -150,12 +161,12 @@ def refuse_words(
             f"{file}: No {what} is named {unknown[0]!r}.{suggest_name(unknown[0], every)} Choose "
             f"from {known or 'no names'}."
         )
-    advice = next(filter(None, (search.suggest(words) for search in searches)), "")
+    advice = next(filter(None, (search.suggest_words(words) for search in searches)), "")
     return ConfigError(
         f"{file}: No {what} has all of {' '.join(words)}. {advice or f'Choose from {known}'}."
     )
 
 
-def _shorten(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
     return f"{', '.join(names[:LISTED])}{more}"

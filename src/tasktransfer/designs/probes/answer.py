@@ -33,7 +33,7 @@ def write_answer(frames: Frames) -> list[str]:
     """
     intervals = frames["intervals"]
     intervals = intervals[intervals["probe"] != CONTROL]
-    trained = select_trained(intervals)
+    trained = select_trained_rows(intervals)
     own = intervals[intervals["constant"] > 0]
     constant = frozenset(
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in own.itertuples()
@@ -41,7 +41,7 @@ def write_answer(frames: Frames) -> list[str]:
     above_words = frames["above_words"]
     released = above_words[above_words["snapshot"] == AS_IT_IS]
     sentences = [
-        *_describe_above_words(select_trained(above_words), "trained encoders"),
+        *_describe_above_words(select_trained_rows(above_words), "trained encoders"),
         *_describe_above_words(released, "released encoders"),
         *(_describe_layers(frames["layers"]) if "layers" in frames else ()),
     ]
@@ -50,7 +50,7 @@ def write_answer(frames: Frames) -> list[str]:
     return [*sentences, *_describe_above_prior(trained), *_describe_bleu(frames["claims"])]
 
 
-def select_trained(intervals: pd.DataFrame) -> pd.DataFrame:
+def select_trained_rows(intervals: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one trained snapshot: the best epoch if probed, otherwise the last."""
     for snapshot in (BEST, "last"):
         rows = intervals[intervals["snapshot"] == snapshot]
@@ -67,9 +67,9 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         higher = format_fraction(int((every["value"] > 0).sum()), len(every), PAIRS)
         yield (
             "With one run per encoder, probe F1 is higher after training in "
-            f"{higher}{_count_constant(every, constant)}. Differences are not tested, because one "
-            "run does not cover the variation between training runs. Train at least two seeds "
-            "(for example seeds: 3)."
+            f"{higher}{_describe_constant_pairs(every, constant)}. Differences are not tested, "
+            "because one run does not cover the variation between training runs. Train at least "
+            "two seeds (for example seeds: 3)."
         )
         return
     if rows.empty:
@@ -92,12 +92,12 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         return
     yield (
         f"Training significantly raised probe F1 in {format_fraction(more, len(rows), what)} and "
-        f"lowered it in {less or 'none'} (q ≤ 0.05){_count_constant(found, constant)}. The other "
-        "pairs show no significant difference."
+        f"lowered it in {less or 'none'} (q ≤ 0.05){_describe_constant_pairs(found, constant)}. "
+        "The other pairs show no significant difference."
     )
 
 
-def _count_constant(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
+def _describe_constant_pairs(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
     """Return a clause on the pairs in which a probe gives a constant answer, or "" if none."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()

@@ -76,7 +76,10 @@ def build_study_metadata(collected: Collected) -> Metadata:
 def list_probed_rows(
     config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield one row per run; if all epochs are probed, the best one also as snapshot ``best``."""
+    """Yield one row per run.
+
+    If all epochs are probed, the best epoch has a second row, as the snapshot ``best``.
+    """
     every = config.probes.snapshots == ALL
     for run in runs:
         record = records[get_probe_fit(run).digest]
@@ -113,7 +116,7 @@ def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
 
 
 def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
-    """Return stage → round → agreement of its replies with the references by word vectors."""
+    """Map stage to round to the agreement of replies with references, by word vectors."""
     file = get_config(collected.study).probes.word_vectors
     if file is None:
         return {}
@@ -183,7 +186,7 @@ def _read_projection(file: Path) -> tuple[float, Any]:
 
 
 def make_labels(frames: Frames) -> list[tuple[Any, ...]]:
-    """Return the rows of ``labels``; the earlier rows if the data are no longer available."""
+    """Return the rows of ``labels``, or the earlier frame's rows if the data are missing."""
     study, collected = frames.study, frames.collected
     there = [data for data in study.plan.derived if collected.has_record(data)]
     try:

@@ -176,7 +176,7 @@ class ProbedModel(ModelConfig):
 
     @property
     def probed_layers(self) -> tuple[int, ...]:
-        """Layers to probe, in order; empty for the last layer alone."""
+        """Layers to probe, in ascending order. Empty to probe only the last layer."""
         if self.layers == ALL:
             return tuple(range((self.depth or 0) + 1))
         return tuple(sorted(self.layers or ()))

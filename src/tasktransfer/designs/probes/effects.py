@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.probes.answer import select_trained
+from tasktransfer.designs.probes.answer import select_trained_rows
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import AS_IT_IS, UNTRAINED
@@ -32,7 +32,7 @@ def plot_difference_from_words(frames: Frames) -> Figure | None:
     """
     every = frames["above_words"]
     means = every[(every["probe"] == ALL) & every["value"].notna()]
-    encoders = pd.concat([select_trained(means), means[means["snapshot"] == AS_IT_IS]])
+    encoders = pd.concat([select_trained_rows(means), means[means["snapshot"] == AS_IT_IS]])
     if encoders.empty:
         return None
     order = frames.metadata.order_names
@@ -69,7 +69,7 @@ def plot_training_effects(frames: Frames) -> Figure | None:
     None if no trained encoder is compared with its untrained version.
     """
     every = frames["intervals"]
-    trained = select_trained(every[every["probe"] != CONTROL])
+    trained = select_trained_rows(every[every["probe"] != CONTROL])
     rows = trained[(trained["compared_with"] == UNTRAINED) & trained["value"].notna()]
     if rows.empty:
         return None

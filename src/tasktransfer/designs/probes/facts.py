@@ -88,5 +88,5 @@ NAMES = tuple(dict.fromkeys(probe.name for probe in EVERY))
 
 
 def format_reply_task_name(corpus: str) -> str:
-    """Return the task of predicting a corpus's next utterance."""
+    """Return the name of the task that predicts a corpus's next utterance."""
     return f"{corpus}_reply"

@@ -215,7 +215,7 @@ def resample_ties(
 
 
 def plot_ties(frames: Frames) -> Figure:
-    """Plot ties in samples of a user's judgements, or of synthetic ones without a user's file.
+    """Plot ties in samples of a user's judgements, or of synthetic ones if the user has no file.
 
     The paper's judgements are not released.
     """

@@ -168,8 +168,8 @@ AGREEMENT: Columns = (
 )
 
 
-def has_corpus(corpus: str) -> Callable[[Study], bool]:
-    """Return a test for studies that probe a corpus."""
+def make_corpus_condition(corpus: str) -> Callable[[Study], bool]:
+    """Return a function that tests whether a study probes a corpus."""
     return lambda study: bool(
         corpus in study.config.dataset_names and get_config(study).select_probes(corpus)
     )
@@ -180,8 +180,8 @@ def has_training_stages(study: Study) -> bool:
     return bool(study.plan.stages)
 
 
-def counts_words(study: Study) -> bool:
-    """Return whether a study probes counts of words next to whole checkpoints."""
+def probes_word_counts(study: Study) -> bool:
+    """Return whether a study probes word counts, and any model that is not probed by layer."""
     config = get_config(study)
     return config.probes.bag_of_words and any(not model.probed_layers for model in config.models)
 

@@ -63,7 +63,7 @@ def make_intervals(frames: Frames) -> pd.DataFrame:
     """Return the frame ``intervals``: each probe's F1, and its differences from references."""
     scored = frames.compute_once(score_fits)
     return add_constant_counts(
-        build_intervals(frames.compute_once(gather_estimates)), frames["probed"], scored.constant
+        build_intervals(frames.compute_once(gather_study_cells)), frames["probed"], scored.constant
     )
 
 
@@ -93,12 +93,12 @@ def score_fits(frames: Frames) -> ScoredFits:
     )
 
 
-def gather_estimates(frames: Frames) -> dict[Key, Cell]:
-    """Return the cells of every classifier: names as in ``CELL``, then the classifier."""
-    return gather_classifiers(frames.compute_once(score_fits).scores, frames["probed"])
+def gather_study_cells(frames: Frames) -> dict[Key, Cell]:
+    """Map the names in ``CELL``, followed by the classifier, to the classifier's cell."""
+    return gather_classifier_cells(frames.compute_once(score_fits).scores, frames["probed"])
 
 
-def gather_classifiers(
+def gather_classifier_cells(
     scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame
 ) -> dict[Key, Cell]:
     """Gather the seeds of each classifier into a cell. Models without epochs have no seed.
@@ -124,7 +124,7 @@ def gather_classifiers(
 
 
 def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
-    """Build the table ``intervals`` from the cells of all classifiers, without ``constant``."""
+    """Build the table ``intervals`` from the cells of all classifiers, with 0 in ``constant``."""
     ours = {key: cell for key, cell in estimates.items() if key[-1] == OWN}
     table = build_cell_table(
         ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimates
@@ -182,10 +182,10 @@ def _score_classifier(rows: pd.DataFrame) -> Scored:
         encode_answers(list(map(tuple, rows[name]))) for name in ("prediction", "gold")
     )
     tallies = open_labels.tally_label_sets(answers, golds)
-    return score_tallies(tallies, rows["cluster"], _finish_micro_f1, MEASURES["micro_f1"])
+    return score_tallies(tallies, rows["cluster"], _compute_micro_f1_percent, MEASURES["micro_f1"])
 
 
-def _finish_micro_f1(sums: Sums) -> Sums:
+def _compute_micro_f1_percent(sums: Sums) -> Sums:
     return 100 * open_labels.compute_micro_f1(sums)
 
 
@@ -195,7 +195,7 @@ def _finish_micro_f1(sums: Sums) -> Sums:
 def make_above_words(frames: Frames) -> pd.DataFrame:
     """Return the frame ``above_words``."""
     return compare_with_words(
-        frames.compute_once(gather_estimates), map_word_count_names(get_config(frames.study))
+        frames.compute_once(gather_study_cells), map_word_count_names(get_config(frames.study))
     )
 
 
@@ -255,7 +255,7 @@ def _choose_family(key: Key, against: str) -> object:
 
 def make_layers(frames: Frames) -> pd.DataFrame:
     """Return the frame ``layers``."""
-    return build_layers(frames.compute_once(gather_estimates), frames["above_words"])
+    return build_layers(frames.compute_once(gather_study_cells), frames["above_words"])
 
 
 def build_layers(estimates: Mapping[Key, Cell], above_words: pd.DataFrame) -> pd.DataFrame:

@@ -43,12 +43,12 @@ def derive_dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instanc
         read = {split: read_instances(cache, reply, split) for split in SPLITS}
         for split, rows in label_instances(BY_TASK[task], read, word_in).items():
             derived[task, split] = rows
-        _refuse_one_label(task, derived[task, "train"])
+        _check_distinct_labels(task, derived[task, "train"])
     return derived
 
 
-def _refuse_one_label(task: str, train: Sequence[Instance]) -> None:
-    """Raise if a probe has fewer than two labels, before any encoder is trained."""
+def _check_distinct_labels(task: str, train: Sequence[Instance]) -> None:
+    """Raise DataError if the training turns of a probe have fewer than two labels."""
     if len({instance.target for instance in train}) < 2:
         label = " and ".join(train[0].target) if train else ""
         what = f"have the label {label}" if label else "have no label"

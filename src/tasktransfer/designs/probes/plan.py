@@ -125,7 +125,7 @@ def _build_reading_settings(
 
 
 def map_word_count_names(config: ProbesConfig) -> dict[str, str]:
-    """Return a mapping from model to name of the counts of the words that it reads.
+    """Map each model to the name of the counts of the words that it reads.
 
     The name is ``words`` if all models read the same part of a context. Otherwise, the name also
     contains the first model that reads the same part.

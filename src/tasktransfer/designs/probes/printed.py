@@ -86,13 +86,13 @@ def compute_table6(frames: Frames) -> pd.DataFrame:
 
 
 def average_by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Compute Table 6 from the scores of selected snapshots (``select_by_measures``)."""
+    """Compute Table 6 from the scores of selected snapshots (``select_snapshots_by_measures``)."""
     rows = []
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
     names = by_bleu["probe"].map(_PUBLISHED_PROBE)
     for way, groups in (
-        ("as used", published.get_difficulty()),
-        ("as printed", published.compute_difficulty()),
+        ("as used", published.group_probes_as_used()),
+        ("as printed", published.group_probes_as_printed()),
     ):
         grouped = by_bleu.assign(group=names.map(groups), name=names)
         for (model, group), some in grouped.groupby(["model", "group"], sort=False):
@@ -166,7 +166,7 @@ def has_probes_of_table(study: Study, number: int) -> bool:
 
 
 def _get_names(model: object) -> published.Names:
-    """Return the paper's names of a model; empty names if the paper does not have it."""
+    """Return the paper's names of a model, which are empty if the paper does not have it."""
     return published.MODELS.get(str(model), published.Names("", "", ""))
 
 
@@ -176,10 +176,12 @@ def _get_names(model: object) -> published.Names:
 def _select_snapshots(frames: Frames) -> pd.DataFrame:
     """Return the F1 of the snapshots that each measure selects."""
     measure = get_config(frames.study).probes.measure
-    return select_by_measures(frames["probed"], frames["rounds"], measure)
+    return select_snapshots_by_measures(frames["probed"], frames["rounds"], measure)
 
 
-def select_by_measures(scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str) -> pd.DataFrame:
+def select_snapshots_by_measures(
+    scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str
+) -> pd.DataFrame:
     """Return the MultiWOZ F1 of the snapshot that each measure selects, averaged over seeds.
 
     All measures select among the same snapshots of a training: the probed ones that have every
@@ -281,9 +283,9 @@ def compute_differences(
     return own.merge(more, on=keys)
 
 
-def list_unsolved(frames: Frames) -> pd.DataFrame:
+def list_unsolved_probes(frames: Frames) -> pd.DataFrame:
     """Return probes on which no trained model is significantly above the prior."""
-    return find_not_above_prior(frames["intervals"])
+    return find_probes_not_above_prior(frames["intervals"])
 
 
 def list_layers(frames: Frames) -> pd.DataFrame:
@@ -310,7 +312,7 @@ def format_single_seed_note(frames: Frames, frame: pd.DataFrame) -> list[str]:
     return ["With one run per model, p covers only the variation of dialogues."] if alone else []
 
 
-def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
+def find_probes_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
     """Return the probes for which no trained snapshot is significantly above the prior.
 
     Each row has the snapshot with the smallest p. The smallest p of many cells is also small by
@@ -335,7 +337,7 @@ def find_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
 def is_source_of_group_mean(row: Mapping[str, Any], run: Run) -> bool:
     """Return whether a run contributes to a mean over a group of probes."""
     as_used = row["groups"] == "as used"
-    groups = published.get_difficulty() if as_used else published.compute_difficulty()
+    groups = published.group_probes_as_used() if as_used else published.group_probes_as_printed()
     probe = _PUBLISHED_PROBE.get(str(run.about["probe"]))
     return (run.about["corpus"], run.model) == ("MultiWOZ", row["model"]) and (
         groups.get(str(probe)) == row["group"]

@@ -1,7 +1,7 @@
 """Tables and figures of the probe study: the paper's Tables 3 to 9, further tables, and figures.
 
-The Snakefile imports this module, so pandas and matplotlib are imported only by the functions that
-are named here.
+The Snakefile imports this module, so pandas and matplotlib are imported only when a table or a
+figure is computed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.designs.probes.frames import (
     ABOUT,
     FRAMES,
-    counts_words,
     has_built_models,
-    has_corpus,
     has_training_stages,
+    make_corpus_condition,
     probes_layers,
+    probes_word_counts,
 )
 from tasktransfer.present.columns import (
     make_estimate_column,
@@ -49,10 +49,10 @@ F1 = make_number_column("f1", "F1", ".1f")
 SNAPSHOT, PROBE = make_text_column("snapshot", "Snapshot"), make_text_column("probe", "Probe")
 
 
-def _has_probes_of_table(number: int) -> Callable[[Study], bool]:
-    """Return a test for studies with a MultiWOZ probe of the paper's Table 8 or 9 (``number``)."""
+def _make_table_condition(number: int) -> Callable[[Study], bool]:
+    """Return a function that tests whether a study has a probe of Table 8 or 9 (``number``)."""
     return lambda study: (
-        has_corpus("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
+        make_corpus_condition("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
     )
 
 
@@ -70,7 +70,7 @@ def _declare_score_table(number: int, corpus: str) -> Table:
         keys=("model", "snapshot", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing=f"has no probes on {corpus}",
-        planned=has_corpus(corpus),
+        planned=make_corpus_condition(corpus),
     )
 
 
@@ -88,7 +88,7 @@ def _declare_selection_table(number: int) -> Table:
         keys=("model", "selected_by", "probe"),
         paper=f"Table {number} of {PAPER}",
         nothing="trains no model on MultiWOZ with these probes",
-        planned=_has_probes_of_table(number),
+        planned=_make_table_condition(number),
         certain=False,
         folded=True,
     )
@@ -122,7 +122,7 @@ TABLES = (
         keys=("groups", "model", "group"),
         paper=f"Table 6 of {PAPER}, for the groups as used",
         nothing="trains no model on MultiWOZ",
-        planned=has_corpus("MultiWOZ"),
+        planned=make_corpus_condition("MultiWOZ"),
         certain=False,
         runs=printed.is_source_of_group_mean,
     ),
@@ -210,13 +210,13 @@ TABLES = (
         ),
         keys=("corpus", "model", "snapshot"),
         nothing="fits no probe on word counts",
-        planned=counts_words,
+        planned=probes_word_counts,
         runs=printed.is_source_of_words_mean,
     ),
     Table(
         "unsolved",
         "Unsolved probes",
-        printed.list_unsolved,
+        printed.list_unsolved_probes,
         FlatTable(
             (
                 CORPUS,

@@ -1,4 +1,4 @@
-"""Substitutes for the paper's inputs, which records and the captions of tables name."""
+"""Substitutes for the paper's inputs, which are listed in records and in the captions of tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ dialogues."""
 
 
 def list_substitutes(config: ProbesConfig) -> dict[str, str]:
-    """Return a mapping from input of the paper to its substitute in this study.
+    """Map each input of the paper that the study replaces to its substitute.
 
     Synthetic dialogues have no entry, because they are marked as synthetic.
     """
@@ -36,7 +36,7 @@ def list_substitutes(config: ProbesConfig) -> dict[str, str]:
 def list_recorded_substitutes(
     config: ProbesConfig, recorded: Iterable[Mapping[str, str]], synthetic: frozenset[str]
 ) -> dict[str, str]:
-    """Return a mapping from input of the paper to its substitute, by the study's records.
+    """Map each replaced input of the paper to its substitute, according to the study's records.
 
     The dialogues need not be available.
 

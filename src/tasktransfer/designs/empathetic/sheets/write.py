@@ -73,7 +73,7 @@ def plan_sheets(
     overlap: int,
     seed: int,
 ) -> Sheets:
-    """Return the items of each rater's sheet; equal arguments give equal sheets.
+    """Return the items of each rater's sheet. The same arguments give the same sheets.
 
     Args:
         contexts: contexts with replies, of which some are sampled.

@@ -49,13 +49,13 @@ def read_table(number: int) -> pd.DataFrame:
     return _read_table(number).copy()
 
 
-def get_difficulty() -> dict[str, str]:
+def group_probes_as_used() -> dict[str, str]:
     """Map each probe to easy, medium or hard, by the groups behind Table 6's numbers."""
     named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
     return {task: named.get(task, "hard") for task in read_table(5)["task"].unique()}
 
 
-def compute_difficulty() -> dict[str, str]:
+def group_probes_as_printed() -> dict[str, str]:
     """Map each probe to easy, medium or hard, by the thresholds that Table 6 prints.
 
     They apply to the mean Untrained F1 of the recurrent models (Table 5): above 50 is easy, 25 to
