@@ -89,7 +89,7 @@ def write_report(design: Design, study: Study) -> None:
 
 
 def read_frames(study: Study, analysis: Analysis) -> Frames:
-    """Return a study's frames for tables and figures; each is read on first use.
+    """Return a study's frames for tables and figures. Each frame is read on first use.
 
     Raises:
         RecordError: the frames have not been written, or are damaged.

@@ -47,7 +47,7 @@ def open_study_for_call(call: SnakemakeCall) -> Study:
 
 
 def _write_config(config: Mapping[str, Any]) -> Path:
-    """Write the config that Snakemake passed on, for the commands of the jobs; return the file.
+    """Write the config that Snakemake passed on, for the commands of the jobs, and return its path.
 
     The file is named after its content, so that every job of the study finds the same file.
     """

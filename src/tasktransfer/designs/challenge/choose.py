@@ -189,7 +189,7 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
 
 
 def _is_candidate(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
-    """Return whether a run is a candidate; ``first`` has the selector's source by target."""
+    """Return whether a run is a candidate. ``first`` maps each target to the selector's source."""
     if run.method == "baseline":
         return True
     if policy.selector is not None:

@@ -126,7 +126,7 @@ def _format_tlidb_line(name: str, value: Value) -> str:
 
 
 def write_archive(path: Path, members: Mapping[str, bytes]) -> None:
-    """Write files to a zip, atomically; ``members`` has contents by ``folder/file``, in order."""
+    """Write files to a zip, atomically. ``members`` maps ``folder/file`` to content, in order."""
     with replace_file(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
         for name, content in members.items():
             info = zipfile.ZipInfo(name)  # dated 1980, the first year that a zip can hold

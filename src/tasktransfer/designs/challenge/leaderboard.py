@@ -193,7 +193,7 @@ def _list_archives(folder: Path) -> list[Path]:
 def _score_archives(
     paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | InvalidArchive]:
-    """Score the archives in the order of ``paths``; each release is read and resampled once."""
+    """Score the archives in the order of ``paths``. Each release is read and resampled once."""
     golds: dict[str, Golds] = {}
     weights: dict[str, dict[str, Weights]] = {}
 

@@ -214,5 +214,5 @@ def _list_fields(row_type: type) -> list[str]:
 
 
 def _format_csv(rows: list[TableRow], columns: list[str]) -> str:
-    """Return rows as CSV; ``columns`` is the header of a table without rows."""
+    """Return rows as CSV. ``columns`` is the header of a table without rows."""
     return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

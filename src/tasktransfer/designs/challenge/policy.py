@@ -51,7 +51,7 @@ class Policy:
 
 
 def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
-    """Return the policy of ``--policy TEXT``; ``runs`` is the file of the ``named`` policy.
+    """Return the policy of ``--policy TEXT``. ``runs`` is the file of the ``named`` policy.
 
     Raises:
         ConfigError: the policy, its algorithm or its selector is unknown, the file is missing or

@@ -125,7 +125,7 @@ def read_submission(
 
 
 def _find_top_folder(names: list[str]) -> str:
-    """Return the folder around the task folders, with its slash; "" if there is none."""
+    """Return the folder around the task folders, with its slash, or "" if there is none."""
     tasks = {task for dataset in DATASETS.values() for task in dataset.tasks}
     for name in names:
         folders = name.split("/")[:-1]
@@ -137,7 +137,7 @@ def _find_top_folder(names: list[str]) -> str:
 
 
 def _find_dataset(names: list[str], top: str, findings: Findings) -> str:
-    """Return the dataset with the most task folders; "" if there are none, or if two tie."""
+    """Return the dataset with the most task folders, or "" if there are none, or if two tie."""
     folders = {name.removeprefix(top).split("/")[0] for name in names if "/" in name}
     counts = {name: len(folders & set(each.tasks)) for name, each in DATASETS.items()}
     best, *others = sorted(counts, key=lambda dataset: -counts[dataset])
@@ -225,7 +225,7 @@ class _FileReader:
     shared_ids: bool
 
     def read(self, data: bytes) -> Predictions:
-        """Return one prediction per test instance; problems are added to ``findings``."""
+        """Return one prediction per test instance, and add problems to ``findings``."""
         card = self.task.task
         rows = read_rows(data, get_value_kind(card), self.task.places, self.file, self.findings)
         if rows is None:
@@ -273,7 +273,7 @@ class _FileReader:
         return [None if text is None else valid.get(text) for text in rows.values]
 
     def _order_predictions(self, rows: Rows, predictions: Predictions) -> Predictions:
-        """Return the predictions in the order of the test split; wrong ids are reported."""
+        """Return the predictions in the order of the test split, and report wrong ids."""
         ordered: Predictions = [None] * len(self.task.row_ids)
         lines_of: dict[str, list[int]] = {}
         unknown: list[tuple[str, int]] = []
@@ -351,7 +351,7 @@ def _describe_duplicate(name: str, first: int, allowed: int) -> str:
 
 
 def _group_by_instance(rows: Sequence[Prediction | None], size: int) -> Predictions:
-    """Join each ``size`` rows to an instance's prediction; None if one of the rows is missing."""
+    """Join each ``size`` rows to an instance's prediction, or None if any of them is missing."""
     if size == 1:
         return list(rows)
     grouped: Predictions = []

@@ -72,7 +72,7 @@ def read_rows(
         file: the file's name in messages.
         findings: receives errors and warnings, each with its line.
     """
-    text = _decode(data, file, findings)
+    text = _decode_text(data, file, findings)
     if text is None:
         return None
     if not text.strip():
@@ -93,7 +93,7 @@ def read_rows(
     )
 
 
-def _decode(data: bytes, file: str, findings: Findings) -> str | None:
+def _decode_text(data: bytes, file: str, findings: Findings) -> str | None:
     """Decode the text, with bytes that are not UTF-8 as surrogates."""
     for mark, name in _ENCODINGS:
         if data.startswith(mark):

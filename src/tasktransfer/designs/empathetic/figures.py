@@ -126,7 +126,7 @@ def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
 def _draw_forests(
     frames: Frames, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
-    """Return a figure with one panel per score; each method has the same line in all panels."""
+    """Return a figure with one panel per score. Each method has the same line in all panels."""
     names = frames.metadata.order_names("name", rows["name"])
     shown = frames.metadata.order_names("score", rows["score"])
     panels = {

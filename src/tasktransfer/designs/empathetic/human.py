@@ -180,7 +180,7 @@ def read_published(table: str) -> pd.DataFrame:
 
 
 def read_figure5() -> pd.DataFrame:
-    """Return the published ratios of choices, row over column; the diagonal is 0."""
+    """Return the published ratios of choices, row over column. The diagonal is 0."""
     return read_published("figure5").set_index("model")
 
 

@@ -57,7 +57,7 @@ POOL_TASKS = {ED: NEXT.name, DAILY: DAILY_NEXT.name, PAIRS: PAIR.name}
 
 
 def plan_study(config: EmpatheticConfig, revisions: Revisions) -> Plan:
-    """Plan every method of both settings for every seed; identical trainings run once."""
+    """Plan every method of both settings for every seed. Identical trainings run once."""
     builder = PlanBuilder(get_kind_and_label, get_recipe_version)
     for seed in config.seeds:
         study = _Seed(config, revisions, builder, seed)

@@ -49,9 +49,7 @@ class EmpatheticModel(ModelConfig):
 
     @field_validator("second_encoder")
     @classmethod
-    def _refuse_adapter_with_second_encoder(
-        cls, second_encoder: str | None, info: ValidationInfo
-    ) -> str | None:
+    def _check_adapter(cls, second_encoder: str | None, info: ValidationInfo) -> str | None:
         if second_encoder is not None and info.data.get("adapter") is not None:
             raise ValueError(
                 "A model with an adapter is saved without its second encoder. Remove adapter "

@@ -97,7 +97,7 @@ class StudyQuestion:
     problem: str = ""
 
     def read_rows(self, name: str) -> tuple[list[Row], str]:
-        """Return the rows of a frame; none, with the reason, if it cannot be read."""
+        """Return the rows of a frame, or no rows and the reason if it cannot be read."""
         try:
             return [] if self.frames is None else [*to_records(self.frames[name])], self.problem
         except (KeyError, RecordError) as error:

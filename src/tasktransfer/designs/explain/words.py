@@ -43,12 +43,15 @@ class Search(Generic[Item]):
     shorts: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, words: Sequence[str]) -> list[Named[Item]]:
-        """Return the items that have all words; only those with whole names, if there are any."""
-        found = [(item, keys) for item in self.items if (keys := self._match(words, item))]
+        """Return the items that have all words as names or parts of names.
+
+        If any item has all words as whole names, only these items are returned.
+        """
+        found = [(item, keys) for item in self.items if (keys := self._match_words(words, item))]
         whole = [item for item, keys in found if not any(key.endswith("+") for key in keys)]
         return whole or [item for item, _ in found] or ([] if words else [*self.items])
 
-    def _match(self, words: Sequence[str], item: Named[Item]) -> list[str]:
+    def _match_words(self, words: Sequence[str], item: Named[Item]) -> list[str]:
         """Return the key of each word, with a + if the word is a part of the key's name.
 
         The key of a printed name is empty. Returns an empty list if the item does not have all
@@ -121,7 +124,7 @@ class Search(Generic[Item]):
                 self.add_short_name(name)
                 for item in found
                 for name in item.names.values()
-                if self._match([*words[:n], name, *words[n + 1 :]], item)
+                if self._match_words([*words[:n], name, *words[n + 1 :]], item)
             )
             if names:
                 return f"{words[n]!r} could be {_format_names([*names])}"

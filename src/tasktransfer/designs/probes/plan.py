@@ -212,5 +212,5 @@ def _plan_reply_evaluation(
 
 
 def _drop_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that differ from their defaults; defaults stay out of identities."""
+    """Return settings that differ from their defaults. Identities do not contain defaults."""
     return {name: value for name, value in settings.items() if value not in (None, False)}

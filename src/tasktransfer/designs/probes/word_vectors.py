@@ -32,7 +32,7 @@ def read_vectors(path: Path) -> Vectors:
 
 
 def _read_text_vectors(file: Path) -> Vectors:
-    """Read a text file of vectors; skip a first line of two numbers (word2vec)."""
+    """Read a text file of vectors, skipping a first line of two numbers (word2vec)."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
     for number, line in read_lines(file):
@@ -59,7 +59,7 @@ def _read_text_vectors(file: Path) -> Vectors:
 
 
 def score_agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
-    """Return the negated mean squared difference of summed word vectors; 0 is best.
+    """Return the negated mean squared difference of summed word vectors, where 0 is best.
 
     The mean is over (reply, reference) pairs. A word without a vector counts as zeros.
     """

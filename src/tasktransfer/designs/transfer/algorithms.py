@@ -170,7 +170,7 @@ def order_sources(algorithm: str, sources: Tasks) -> Tasks:
 
 
 def build_steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
-    """Return the steps of one run; the last step's model is evaluated on the target's test set.
+    """Return the steps of one run. The model of the last step is evaluated on the test set.
 
     Raises:
         ConfigError: the algorithm is unknown, a transfer has no source, a source is repeated, or

@@ -31,7 +31,7 @@ _NO_TRANSFERS = "The study trains baselines only. Remove the key, or add an algo
 
 
 def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield all conflicts between sections of a config; ``parts`` has the valid sections."""
+    """Yield all conflicts between sections of a config. ``parts`` has the valid sections."""
     datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
     requested = RequestedPairs(*(parts.get(key) for key in ("pairs", "sources", "targets")))
     if isinstance(requested.pairs, tuple) and (requested.sources or requested.targets):

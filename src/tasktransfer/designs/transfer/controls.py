@@ -116,7 +116,7 @@ def has_answer_candidates(task: Task) -> bool:
 def build_control_steps(
     control: str, sources: Tasks, target: str, settings: StudySettings
 ) -> list[Step]:
-    """Return the steps of a control's run; the model of the last step is evaluated on the target.
+    """Return the steps of a control's run. The model of the last step is evaluated on the test set.
 
     Raises:
         ConfigError: the control is unknown, or has the wrong number of sources.

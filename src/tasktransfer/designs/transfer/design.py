@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge_rules import MEANING, OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.leaks import refuse_leaks
+from tasktransfer.designs.transfer.leaks import check_leaks
 from tasktransfer.designs.transfer.racing import RacingConfig, count_transfers
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.shown import build_analysis
@@ -64,7 +64,7 @@ TRANSFER = Design(
     # A study with rules: free cannot be submitted to the challenge.
     facts=lambda config: {"rules": config.rules},
     notes=_list_notes,
-    refuse=refuse_leaks,
+    refuse=check_leaks,
     warnings=commands.list_baseline_warnings,
     advice=commands.recommend_methods,
     rules=("submission.smk",),

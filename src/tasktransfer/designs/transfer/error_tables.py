@@ -62,7 +62,7 @@ def _format_fraction(fraction: str) -> str:
 
 
 def declare_labels_table(*, folded: bool) -> Table:
-    """Return the table of scores by label; the page shows it folded if ``folded`` is true."""
+    """Return the table of scores by label. The page shows it folded if ``folded`` is true."""
     return Table(
         "labels",
         "Scores of each label",

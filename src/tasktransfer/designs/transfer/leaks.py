@@ -63,7 +63,7 @@ def list_cross_dataset_pairs(config: TransferConfig) -> list[Pair]:
     return list(dict.fromkeys(pairs))
 
 
-def refuse_leaks(study: Study) -> None:
+def check_leaks(study: Study) -> None:
     """Count and report the dialogues that pairs across datasets share, and raise if any leak.
 
     Raises:

@@ -102,7 +102,7 @@ class MultiSourceConfig(Section):
 
     @property
     def uses_bandit(self) -> bool:
-        """True if any algorithm is a bandit, which mixes a run's sources; ignores ``mode``."""
+        """True if any algorithm is a bandit, which mixes a run's sources. ``mode`` is ignored."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def select_algorithms(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:

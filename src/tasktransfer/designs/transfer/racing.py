@@ -154,7 +154,7 @@ def count_continuing_sources(sources: int, share: float) -> int:
 
 
 def count_transfers(racing: RacingConfig, sources: Iterable[int]) -> int:
-    """Return the number of transfers in a race; ``sources`` has the number per target."""
+    """Return the number of transfers in a race, given each target's number of sources."""
     total = 0
     for of_target in sources:
         left, before = of_target, 0

@@ -209,7 +209,7 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
 
 
 def read_tables_evidence(folder: Path) -> pd.DataFrame | None:
-    """Return the results of transfers in a folder of tables; None if the folder has no tables."""
+    """Return the results of transfers in a folder of tables, or None if it has no tables."""
     if not (folder / "deltas.parquet").exists():
         return None
     frames = {

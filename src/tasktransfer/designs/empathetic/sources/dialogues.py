@@ -92,7 +92,7 @@ def find_files(path: Path) -> dict[str, Path]:
 
 
 def compute_revision(folder: Path, memo: Path | None) -> str:
-    """Return the digest of all files of the release; ``memo`` caches it."""
+    """Return the digest of all files of the release, which is cached in ``memo``."""
     return compute_files_digest(find_files(Path(find_release(folder))), memo)
 
 
@@ -221,7 +221,7 @@ def _read_dialogues(
 
 
 def open_release(folder: Path, few_sample: bool) -> Release:
-    """Return a release; ``few_sample`` has no effect, because the data have no such split."""
+    """Return a release. ``few_sample`` has no effect, because the data have no few-sample split."""
     path = Path(find_release(folder))
     dialogues = read_dialogues(path)
     shared = find_shared_situations(dialogues)
@@ -278,7 +278,7 @@ def _fold_case(text: str) -> str:
 
 
 def _split_words(text: str) -> list[str]:
-    """Return lower-case words without punctuation; ``self-confident`` is one word."""
+    """Return lower-case words without punctuation. ``self-confident`` is one word."""
     return _MARKS.sub("", text.lower()).split()
 
 

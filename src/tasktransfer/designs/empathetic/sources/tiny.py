@@ -51,7 +51,7 @@ _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", 
 
 
 def list_feelings(seed: int) -> dict[str, list[str]]:
-    """Return a mapping from emotion to invented words; no word belongs to two emotions."""
+    """Map each emotion to its invented words. No word belongs to two emotions."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
     chance = create_generator(seed, "empathetic", "feelings")
     words.sort(key=lambda _: chance.random())

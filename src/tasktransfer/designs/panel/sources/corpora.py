@@ -114,7 +114,7 @@ def convert_for_split_check(dialogues: Iterable[CorpusDialogue]) -> Iterator[Spl
 
 
 def read_empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the train and dev dialogues of EmpatheticDialogues; a rated set uses the test split."""
+    """Yield the train and dev dialogues of EmpatheticDialogues. A rated set uses the test split."""
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":

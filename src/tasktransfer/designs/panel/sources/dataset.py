@@ -159,11 +159,11 @@ class _DatasetReader:
         return f"{absent}, which is read from {', '.join(files)}"
 
     def compute_revision(self, folder: Path, memo: Path | None) -> str:
-        """Return a digest of the dataset's files; ``memo`` caches it."""
+        """Return a digest of the dataset's files, which is cached in ``memo``."""
         return compute_files_digest(self.find_release_files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
-        """Return a release; ``few_sample`` has no effect, because the data have no such split."""
+        """Return a release. ``few_sample`` has no effect: the data have no few-sample split."""
         files = self.find_release_files(folder)
         notes: list[str] = []
 

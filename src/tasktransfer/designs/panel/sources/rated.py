@@ -178,7 +178,7 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
 
 
 def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
-    """Yield the items; the grounding paragraph replaces the conversation, which is not released."""
+    """Yield the items, with the grounding paragraph instead of the unreleased conversation."""
     file = files[DSTC7]
     facts = read_dstc7_contexts(file)
     ratings: dict[tuple[str, str], list[float]] = {}

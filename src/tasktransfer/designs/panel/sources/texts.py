@@ -28,6 +28,6 @@ def join_utterances(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def split_context(context: str, starts: Sequence[int]) -> tuple[str, ...]:
-    """Return the utterances of a context; the inverse of ``join_utterances``."""
+    """Return the utterances of a context. This is the inverse of ``join_utterances``."""
     ends = [*(start - 1 for start in starts[1:]), len(context)]
     return tuple(context[start:end] for start, end in zip(starts, ends, strict=True))

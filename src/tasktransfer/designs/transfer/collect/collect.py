@@ -173,7 +173,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 
 
 def _order_names(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """Map kind to names, in order of first appearance in the plan; targets before sources."""
+    """Map kind to names, in order of first appearance in the plan, targets before sources."""
     listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {

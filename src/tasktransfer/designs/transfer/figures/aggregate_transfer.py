@@ -64,7 +64,7 @@ def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
-    """Draw a dataset's mean deltas, source × target; None if it has no single-source cell.
+    """Draw a dataset's mean deltas, source × target, or return None if there are none.
 
     Each cell shows the mean over models and algorithms and, below it, the number of combinations in
     which the target improved. The last column has each source's mean over its targets, the last row
@@ -127,7 +127,7 @@ def _draw_panel(
     expected: int,
     scale: float,
 ) -> list[cell_grid.Corner]:
-    """Draw the cells that have a number; return those beyond the colour scale."""
+    """Draw the cells that have a number, and return the cells beyond the colour scale."""
     position = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}

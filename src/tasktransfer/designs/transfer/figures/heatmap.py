@@ -72,7 +72,7 @@ UNLEARNED_LABEL = "dotted: the baseline has not learned"
 def plot_heatmap(
     frames: Frames, dataset: str, compared_with: str = "the baseline"
 ) -> Figure | None:
-    """Draw the figure of one dataset; None if no single-source transfer run is planned in it.
+    """Draw the figure of one dataset, or return None if it has no planned single-source transfer.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
@@ -81,7 +81,7 @@ def plot_heatmap(
 
 
 def plot_effects(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the cells of ``plot_heatmap`` in points; cells that may have no effect are faded."""
+    """Draw the cells of ``plot_heatmap`` in points, fading cells that may have no effect."""
     return _draw_heatmap(frames, dataset, "change of the score by transfer, points", "points")
 
 
@@ -221,7 +221,7 @@ def _list_corners(flags: Flags) -> list[cell_grid.Corner]:
 
 
 def _mark_cells_beyond(panel: Panel, limit: float, unit: str) -> Flags:
-    """Return a mask of cells whose number lies beyond the colour scale; faded ones never do."""
+    """Return a mask of cells whose number is beyond the colour scale, without faded cells."""
     beyond = np.asarray(np.abs(_get_values(panel, unit)) > limit, np.bool_)
     return beyond if unit == "%" else beyond & panel.certain
 

@@ -80,7 +80,7 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines have not learned; none without references.
+    """Return the targets whose baselines have not learned, or none if there are no references.
 
     See the column ``state`` of the table ``references``.
     """
@@ -128,7 +128,7 @@ def _excludes_zero(cells: pd.DataFrame) -> pd.Series:
 
 
 def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
-    """Return a matrix (sources, targets) of ``values``, one number per cell; NaN without a cell."""
+    """Return a matrix (sources, targets) of ``values``, one per cell, and NaN elsewhere."""
     position = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
     rows = [position[name] for name in cells["source"]]

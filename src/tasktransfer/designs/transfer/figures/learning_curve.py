@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT = 3.4, 2.6
 
 
 def plot_learning_curve(frames: Frames) -> Figure | None:
-    """Draw the scores of each method with its forecast; return None if no curve was computed."""
+    """Draw the scores of each method with its forecast, or return None if there is no curve."""
     rows = frames["learning_curve"]
     if rows.empty:
         return None

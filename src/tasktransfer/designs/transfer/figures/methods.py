@@ -41,7 +41,7 @@ _ORDER = [*METHODS]
 
 
 def plot_methods(frames: Frames) -> Figure | None:
-    """Draw one panel per target, with a line per method; None if no target has two methods.
+    """Draw one panel per target with a line per method, or return None if no target has two.
 
     A method has the same line in all panels. The source of a transfer is named in its panel.
     """

@@ -36,7 +36,7 @@ _PAIR = 0.8
 
 
 def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the multi-source runs of a dataset, one panel per model; None if there are none.
+    """Draw the multi-source runs of a dataset, one panel per model, or return None if it has none.
 
     A solid bar is the delta of the run on all sources (mean over seeds). The pale bar on its left
     is the mean delta of the same sources one at a time. An asterisk marks a mean over fewer single

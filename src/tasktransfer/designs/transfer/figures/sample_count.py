@@ -71,7 +71,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
-    """Draw points and line of one panel; return whether there is a line."""
+    """Draw the points and the line of one panel, and return whether there is a line."""
     despine(axes)
     if cells.empty:
         return False

@@ -75,7 +75,7 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
-    """Draw points and lines of one model; return whether there is a line."""
+    """Draw the points and lines of one model, and return whether there is a line."""
     despine(axes)
     lines = False
     for name in types:

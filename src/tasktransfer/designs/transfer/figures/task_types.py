@@ -33,7 +33,7 @@ LOOKS: dict[str, Look] = {
 
 
 def get_task_type(dataset: str, task: str) -> str:
-    """Return the paper's name for the type of a task; ``other`` for a task without a card."""
+    """Return the paper's name for the type of a task, or ``other`` if the task has no card."""
     card = find_task(dataset, task)
     if card is None:
         return UNKNOWN

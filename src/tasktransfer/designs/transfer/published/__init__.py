@@ -43,7 +43,7 @@ def read_table1() -> pd.DataFrame:
     Columns: dataset, task, short; task_type; metrics (those whose mean is the score, joined by
     ``;``); original_samples (of the original data set); train, dev (few-sample), test: samples.
     """
-    return _read("table1")
+    return _read_csv("table1")
 
 
 def read_table2() -> pd.DataFrame:
@@ -53,7 +53,7 @@ def read_table2() -> pd.DataFrame:
     average_score; the paper does not define it); average_delta, top1_delta (points); bottom1_score
     (section 6.1; NaN except for T5 on DailyDialog).
     """
-    return _read("table2")
+    return _read_csv("table2")
 
 
 def read_table3() -> pd.DataFrame:
@@ -62,7 +62,7 @@ def read_table3() -> pd.DataFrame:
     Columns: dataset, target, short, model, algorithm; gain: delta of transfer from the top-3
     sources together, minus the mean delta of the three alone, points.
     """
-    return _read("table3")
+    return _read_csv("table3")
 
 
 def read_table6() -> pd.DataFrame:
@@ -72,7 +72,7 @@ def read_table6() -> pd.DataFrame:
     top-3 sources alone; multi_source_delta: all three together (points, NaN if not legible); note:
     remark on the row's numbers, missing if there is none.
     """
-    return _read("table6")
+    return _read_csv("table6")
 
 
 Agreement = Literal["same", "as far as legible", "other"]
@@ -85,7 +85,7 @@ def read_sources() -> pd.DataFrame:
     Columns: dataset, target, short; sources: three joined by ``+``. ``|`` separates alternatives,
     and ``?`` marks a source that is not legible in the available copy.
     """
-    return _read("sources")
+    return _read_csv("sources")
 
 
 def compare_sources(target: str, ours: Collection[str]) -> Agreement:
@@ -132,6 +132,6 @@ def check_consistency() -> pd.DataFrame:
     return check.assign(spread=spread.round(2), consistent=spread <= ROUNDING + 1e-9)
 
 
-def _read(name: str) -> pd.DataFrame:
+def _read_csv(name: str) -> pd.DataFrame:
     with (files(__name__) / f"{name}.csv").open(encoding="utf-8") as lines:
         return pd.read_csv(lines, comment="#")

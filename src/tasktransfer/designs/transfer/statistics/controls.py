@@ -249,7 +249,7 @@ def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Pat
 def _summarise_control(
     control: str, parts: Sequence[tuple[pd.DataFrame, pd.DataFrame]], root: Path
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a control without q; ``parts`` has its runs and deltas."""
+    """Yield the rows of a control, without q. ``parts`` has its runs and deltas."""
     empty = build_frame([], columns.DELTAS)
     deltas = pd.concat([empty, *(deltas for _, deltas in parts)], ignore_index=True)
     deltas = deltas[deltas["delta"].notna()]

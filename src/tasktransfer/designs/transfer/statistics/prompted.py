@@ -157,7 +157,7 @@ def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[st
 
 
 def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:
-    """Return the mean over targets; its n-th wording averages the n-th wording of each target."""
+    """Return the mean over targets, in which the n-th wordings of all targets are averaged."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return PromptedScore(

@@ -69,13 +69,13 @@ def build_matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Float
 
 
 def _locate_values(values: pd.Series, names: Sequence[Any]) -> NDArray[np.intp]:
-    """Return the index of each value in ``names``; -1 if it is absent."""
+    """Return the index of each value in ``names``, or -1 if it is absent."""
     positions: NDArray[np.intp] = pd.Index(names).get_indexer(pd.Index(values))
     return positions
 
 
 def average_over_seeds(values: Floats) -> Floats:
-    """Return the mean over the last axis, ignoring NaN; NaN if all values are missing."""
+    """Return the mean over the last axis, ignoring NaN, or NaN if all values are missing."""
     there = ~np.isnan(values)
     total: Floats = np.where(there, values, 0.0).sum(axis=-1)
     count = there.sum(axis=-1)

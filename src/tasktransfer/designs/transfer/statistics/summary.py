@@ -261,7 +261,7 @@ def _compute_mean_ranks(means: Floats) -> Floats:
 
 
 def _compute_widening(one: _Deltas) -> float:
-    """Return the factor that widens an interval (see the module's docstring); NaN with one seed."""
+    """Return the factor that widens an interval (module docstring), which is NaN for one seed."""
     seeds = float(one.counts.mean())
     by_target = [
         one.counts[one.pairs[:, 1] == target].max() for target in np.unique(one.pairs[:, 1])

@@ -212,7 +212,7 @@ def _compare_sources(rows: pd.DataFrame) -> pd.Series:
 
 
 def _compute_gains(frames: Frames) -> pd.DataFrame | None:
-    """Return the gains in the study's order, with the column names of the tables; None if empty."""
+    """Return the gains in the study's order, with the tables' column names, or None if empty."""
     gains = compute_multi_source_gains(frames["deltas"], frames["missing_runs"])
     if gains.empty:
         return None
@@ -308,13 +308,13 @@ _TAIL = ("Seeds", "Singles")
 
 
 def lay_out_table3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row; the published value and the difference have their own columns."""
+    """Lay out one line per row, with columns for the published value and the difference."""
     head = ("Gain", *_list_published_titles(frame, "gain"))
     return _build_layout(frame, metadata, {"gain": head})
 
 
 def lay_out_table6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row; published values and differences have their own columns."""
+    """Lay out one line per row, with columns for the published values and the differences."""
     titles = {
         "single_source_delta": (
             "Singles'\nmean Δ",

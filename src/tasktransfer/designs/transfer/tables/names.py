@@ -52,6 +52,6 @@ def explain_short_names(names: Mapping[str, str]) -> list[str]:
 
 
 def _abbreviate(task: str) -> str:
-    """Return the initials of a task's words; a single word is unchanged."""
+    """Return the initials of a task's words, or the task if it is a single word."""
     words = [word for word in task.split("_") if word]
     return "".join(word[0].upper() for word in words) if len(words) > 1 else task

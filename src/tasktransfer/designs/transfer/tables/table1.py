@@ -125,7 +125,7 @@ def describe_table(
 
 
 def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per task; below it, if available, the paper's line and the difference."""
+    """Lay out one line per task, followed by the paper's line and the difference if available."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, group_blocks(entries))
     return (

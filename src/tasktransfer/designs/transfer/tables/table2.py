@@ -274,7 +274,7 @@ def describe_table(
 
 
 def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row; below it, if available, the paper's line and the difference."""
+    """Lay out one line per row, followed by the paper's line and the difference if available."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, group_blocks(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
