@@ -77,7 +77,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
 
 
 def explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
-    """Return a list, with a note if any interval of an effect that is not significant excludes 0."""
+    """Return a list with a note if the interval of an insignificant effect excludes 0."""
     families = (
         ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
         ("low", "high", "q", controls, "differences from a control"),
