@@ -36,7 +36,7 @@ class KnownRun:
 
     @property
     def has_other_records(self) -> bool:
-        """True if the tables were collected from other records than those of the plan."""
+        """True if the tables were collected from other records than the plan's."""
         planned = {f"{node.path}/{RECORD}" for node in self.run.result_nodes}
         return self.in_plan and bool(self.records) and self.records != planned
 

@@ -93,7 +93,7 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
 
 
 def make_items(frames: Frames) -> list[Values]:
-    """Return the rows of the rated items, or those of the earlier frame if the data are missing."""
+    """Return the rows of the rated items, or the earlier frame's rows if the data are missing."""
     study, collected = frames.study, frames.collected
     data = inputs.find_rated_items(study.plan)
     if data is None or not collected.has_record(data):

@@ -60,7 +60,7 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
 
 
 def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
-    """Map kind of name to names in the order of printed tables, which is that of the paper."""
+    """Map kind of name to names in the paper's order, which printed tables follow."""
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [

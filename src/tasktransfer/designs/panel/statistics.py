@@ -150,7 +150,7 @@ def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
 
 
 def compare_methods(frames: Frames) -> pd.DataFrame:
-    """Return the correlation of each method and rated set, and its differences from others.
+    """Return the correlation of each method and rated set, and its differences from other methods.
 
     The user's own raters are compared with the same methods as ours, and every other method with
     them. Exchanged contexts are compared with the contexts of the same method.

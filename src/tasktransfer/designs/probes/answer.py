@@ -120,7 +120,7 @@ def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
 
 
 def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
-    """Yield a sentence on the strongest control: the encoders' F1 minus that of word counts."""
+    """Yield a sentence on the strongest control: the encoders' F1 minus the F1 of word counts."""
     if rows.empty:
         return
     pairs = rows[(rows["probe"] != ALL) & (rows["probe"] != CONTROL)]

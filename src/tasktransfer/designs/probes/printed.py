@@ -236,7 +236,7 @@ def list_differences(frames: Frames) -> pd.DataFrame:
 
 
 def list_means_above_words(frames: Frames) -> pd.DataFrame:
-    """Return mean probe F1 of each encoder minus that of word counts, and counts of its probes.
+    """Return each encoder's mean probe F1 minus the F1 of word counts, and counts of its probes.
 
     The mean over models is shown only for several models. Layers have their own table.
     """
