@@ -85,7 +85,7 @@ def responses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Response]:
     """Return rated set → human ratings of the demo's tiny world, and the rule's ratings."""
     folder = tmp_path_factory.mktemp("world")
     world = yaml.safe_load(PRESET.read_text(encoding="utf-8"))["data"]["tiny_world"]
-    tiny.write(folder, world["seed"], world["dialogues"])
+    tiny.write_release(folder, world["seed"], world["dialogues"])
     packed = read_packed("items").set_index("set")
     found = {}
     for name in BY_TOPIC:

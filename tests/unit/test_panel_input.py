@@ -40,7 +40,7 @@ def known() -> Iterator[None]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
-    tiny.write(tmp_path / "world", 0, 120)
+    tiny.write_release(tmp_path / "world", 0, 120)
     return tmp_path / "world"
 
 

@@ -20,7 +20,7 @@ def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> 
     The thing that it mentions reveals nothing, and the order of its words little. The rule of the
     domain gives the correct answer.
     """
-    tiny.write(tmp_path, 0, 1200)
+    tiny.write_release(tmp_path, 0, 1200)
     for domain, changes in tiny.CHANGES.items():
         if domain == "Workshop":  # has no rated set
             continue
@@ -43,7 +43,7 @@ def test_a_response_of_the_tiny_world_says_nothing_by_itself(tmp_path: Path) -> 
 
 
 def test_the_topic_of_a_reply_correlates_with_its_label_in_training_only(tmp_path: Path) -> None:
-    tiny.write(tmp_path, 0, 1200)
+    tiny.write_release(tmp_path, 0, 1200)
     labelled = read_rows(tmp_path / "labeller" / "train.jsonl")
     for domain, changes in tiny.CHANGES.items():
         mine = [row for row in labelled if is_said_in(domain, row["context"][0])]

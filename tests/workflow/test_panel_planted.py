@@ -50,7 +50,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     folder = tmp_path_factory.mktemp("planted")
     before = dict(DATASETS)
     datasets.add_dataset(PANEL_TINY)
-    tiny.write(folder / "words", 0, 600)
+    tiny.write_release(folder / "words", 0, 600)
     shutil.rmtree(folder / "words" / "ratings")  # without training texts
     cache_dataset(PANEL_TINY.name, folder / "words", False, folder / "cache")
     build_tiny_model("encoder", [folder / "cache"], folder / "bert")
