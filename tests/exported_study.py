@@ -65,7 +65,7 @@ def few_updates() -> Iterator[None]:
         yield
 
 
-def list_dialogues(count: int, seed: int = 0) -> list[dict[str, Any]]:
+def list_training_dialogues(count: int, seed: int = 0) -> list[dict[str, Any]]:
     """Return dialogues of two or three turns, whose words give intent and mood."""
     chance = random.Random(seed)
     rows = []
@@ -92,7 +92,7 @@ def finish_study(keep: bool = True) -> Study:
 
     ``keep``: whether checkpoints are kept.
     """
-    rows = list_dialogues(80)
+    rows = list_training_dialogues(80)
     write_dialogues(Path("tickets.jsonl"), rows)
     texts = [f"{m['role']}: {m['text']}" for row in rows for m in row["messages"]]
     make_model("encoder", texts * 5, Path("small"))

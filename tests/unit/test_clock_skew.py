@@ -13,7 +13,7 @@ import pytest
 from finished_stages import finish, finish_all, opened
 from tasktransfer.datasets.file_digests import Digests
 from tasktransfer.jobs import clock_skew
-from tasktransfer.jobs.clock_skew import date_future_files_now
+from tasktransfer.jobs.clock_skew import reset_future_dates
 from tasktransfer.operate.pace import WINDOW_SECONDS, estimate_pace, find_ended_trainings
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
@@ -44,18 +44,18 @@ def test_files_from_the_future_are_dated_now(study: Study, ahead: float) -> None
     folder = Path(study.get_node_folder(study.plan.stages[0]))
     for name in ("metrics.json", "rows.parquet"):
         date(folder / name, ahead)
-    note = date_future_files_now(study)
+    note = reset_future_dates(study)
     assert note is not None and "2 files are dated in the future" in note
     assert f"{datetime.now(UTC) + timedelta(seconds=ahead):%Y-%m-%d}" in note
     assert max(times(study)) <= time.time()
-    assert date_future_files_now(study) is None
+    assert reset_future_dates(study) is None
 
 
 def test_nothing_changes_without_files_from_the_future(study: Study) -> None:
     date(study.get_record_path(study.plan.stages[0]), -YEAR)
     date(study.get_record_path(study.plan.stages[1]), 1.0)
     before = times(study)
-    assert date_future_files_now(study) is None
+    assert reset_future_dates(study) is None
     assert times(study) == before
 
 
@@ -63,7 +63,7 @@ def test_files_of_somebody_else_are_reported(study: Study, monkeypatch: pytest.M
     record = study.get_record_path(study.plan.stages[0])
     date(record, YEAR)
     monkeypatch.setattr(clock_skew, "_set_time", lambda path, now: False)
-    note = date_future_files_now(study)
+    note = reset_future_dates(study)
     assert note is not None and f"dates of 1 files cannot be changed, for example {record}" in note
     assert "Run touch on these files" in note
 

@@ -31,7 +31,7 @@ import tasktransfer as tt
 from exported_study import (
     few_updates,  # noqa: F401  # a fixture of the whole module
     finish_study,
-    list_dialogues,
+    list_training_dialogues,
     write_dialogues,
 )
 from small_models import Loader
@@ -45,7 +45,7 @@ from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.jobs import restore
-from tasktransfer.jobs.export_candidates import list_candidates, list_other_models
+from tasktransfer.jobs.export_candidates import list_candidates, list_unexported_models
 from tasktransfer.jobs.export_card import _describe_absent_labels
 from tasktransfer.jobs.export_model import ExportRequest, export_model
 from tasktransfer.jobs.predictor import Predictor, load_predictor
@@ -249,7 +249,7 @@ def read_context(row: dict[str, Any]) -> str:
 def test_plain_transformers_gives_the_same_logits(study: Any, tmp_path: Path) -> None:
     export(study, tmp_path / "model", "baseline", model="small")
     predictor = load_predictor(tmp_path / "model")
-    texts = [read_context(row) for row in list_dialogues(40, seed=5)]
+    texts = [read_context(row) for row in list_training_dialogues(40, seed=5)]
     assert max(len(text.split()) for text in texts) > 20, "some are truncated"
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model").eval()
@@ -278,7 +278,7 @@ def test_the_modules_of_sentence_transformers_give_the_same_logits(
     """Follow the layout's documentation, since the library is not installed here."""
     folder = tmp_path / "model"
     export(study, folder, method, model=model)
-    texts = [read_context(row) for row in list_dialogues(20, seed=5)]
+    texts = [read_context(row) for row in list_training_dialogues(20, seed=5)]
     tokenizer, body = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     read = tokenizer(texts, truncation=True, padding=True, return_tensors="pt")
     states: torch.Tensor | None = None
@@ -424,7 +424,9 @@ def test_tasks_without_a_model_for_export_are_named(
     ) as found:
         list_candidates(open_study("study.yaml"), None)
     assert "causal_emotion_span_extraction (its kind is span)" in str(found.value)
-    assert list_other_models(open_study("study.yaml"), "DailyDialog", TASK) == ["gpt (decoder)"]
+    assert list_unexported_models(open_study("study.yaml"), "DailyDialog", TASK) == [
+        "gpt (decoder)"
+    ]
     Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [gpt]}))
     with pytest.raises(ConfigError, match="trains no encoder") as found:
         list_candidates(open_study("study.yaml"), TASK)
@@ -464,7 +466,7 @@ def run_predict(folder: Path, file: Path, out: Path, *words: str) -> list[dict[s
 
 
 def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None:
-    rows = list_dialogues(30, seed=9)
+    rows = list_training_dialogues(30, seed=9)
     unlabelled = [{"id": r["id"], "messages": r["messages"]} for r in rows]
     file = write_dialogues(tmp_path / "new.jsonl", unlabelled)
     words = ("--top-k", "3", "--min-probability", "0.5", "--batch-size", "4")
@@ -488,7 +490,7 @@ def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None
 
 
 def test_every_turn_gets_a_label_if_labels_are_about_turns(folders: Path, tmp_path: Path) -> None:
-    rows = list_dialogues(10, seed=9)
+    rows = list_training_dialogues(10, seed=9)
     file = write_dialogues(tmp_path / "new.jsonl", rows)
     lines = run_predict(folders / "mood", file, tmp_path / "out.jsonl")
     expected = [(row["id"], n) for row in rows for n in range(len(row["messages"]))]
@@ -558,7 +560,7 @@ def test_skip_empty_skips_turns_without_text(folders: Path, tmp_path: Path) -> N
 
 
 def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> None:
-    file = write_dialogues(tmp_path / "new.jsonl", list_dialogues(2))
+    file = write_dialogues(tmp_path / "new.jsonl", list_training_dialogues(2))
     words = ["predict", str(folders / "intent"), str(file)]
     assert cli.main([*words, "--top-k", "4"]) == 2
     assert cli.main([*words, "--out", str(file)]) == 2

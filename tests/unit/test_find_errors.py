@@ -15,7 +15,7 @@ import yaml
 from tasktransfer import cli
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import open_study
-from tasktransfer.jobs.find_errors import FoundErrors, LabelledPlace, find_errors, list_methods
+from tasktransfer.jobs.find_errors import FoundErrors, LabelledPlace, find_errors, list_method_fits
 from tasktransfer.stats.label_errors import crossfit_probabilities, find_label_errors
 
 WORDS = {
@@ -170,7 +170,7 @@ def test_a_fit_that_predicts_dev_is_not_a_method_of_its_own() -> None:
     study = open_study("checked.yaml")
     splits = {fit.settings.get("split", "test") for fit in study.plan.fits if "intent" in fit.tasks}
     assert splits == {"dev", "test"}
-    tfidf, frozen = list_methods(study, "Tickets", "intent", None)
+    tfidf, frozen = list_method_fits(study, "Tickets", "intent", None)
     assert tfidf is None
     assert frozen is not None and "split" not in frozen.settings
 

@@ -41,7 +41,7 @@ def answered(*_):
 module = types.ModuleType("tasktransfer.evaluation.outcome")
 module.predict_split = answered
 sys.modules[module.__name__] = module
-node_jobs.build_places = lambda *_: None
+node_jobs.build_evaluation_inputs = lambda *_: None
 node_jobs.inputs.get_cache = lambda *_: Path()
 node_jobs.read_instances = lambda *_: []
 

@@ -27,7 +27,7 @@ from tasktransfer.fits.probes import (
     fit_probes,
     shuffle_labels_by_type,
 )
-from tasktransfer.jobs.probe_job import check_dialogues_of_splits, select_sample
+from tasktransfer.jobs.probe_job import check_held_out_dialogues, select_sample
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import Instance
 
@@ -161,12 +161,12 @@ def test_too_few_iterations_are_noted(tmp_path: Path) -> None:
 
 def test_training_rows_of_held_out_dialogues_are_refused() -> None:
     read: Any = {"t": {"train": [instance(1, ("a",))], "test": [instance(2, ("b",))]}}
-    check_dialogues_of_splits(read, frozenset({"d3"}), "cache")
+    check_held_out_dialogues(read, frozenset({"d3"}), "cache")
     with pytest.raises(DataError, match=r"cache: .* t, .*dialogue d1 \(instance d1-1\).* held-out"):
-        check_dialogues_of_splits(read, frozenset({"d1"}), "cache")
+        check_held_out_dialogues(read, frozenset({"d1"}), "cache")
     read["t"]["test"].append(instance(1, ("a",)))
     with pytest.raises(DataError, match="dialogue d1 "):
-        check_dialogues_of_splits(read, frozenset(), "cache")
+        check_held_out_dialogues(read, frozenset(), "cache")
 
 
 def test_shuffling_keeps_labels_within_their_type() -> None:

@@ -19,7 +19,7 @@ from tasktransfer.training.samplers import (
     check_same_instances,
     compute_task_weights,
     pair_instances,
-    sample_uniformly,
+    sample_tasks_uniformly,
 )
 
 SIXTY = Training(batch_size=60, epochs=3)
@@ -75,7 +75,7 @@ def test_task_weights_follow_the_option() -> None:
 
 
 def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:
-    updates = sample_uniformly({"a": 9000, "b": 1000}, TEN, seed=0, epoch=1)
+    updates = sample_tasks_uniformly({"a": 9000, "b": 1000}, TEN, seed=0, epoch=1)
     assert len(updates) == 1000
     assert {b.weight for (b,) in updates} == {1.0}
     drawn = Counter(b.task for (b,) in updates)
@@ -83,7 +83,7 @@ def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:
 
 
 def test_uniform_repeats_no_example_before_all_of_its_task_were_drawn() -> None:
-    drawn = examples(sample_uniformly({"a": 900, "b": 25}, TEN, seed=0, epoch=1), "b")
+    drawn = examples(sample_tasks_uniformly({"a": 900, "b": 25}, TEN, seed=0, epoch=1), "b")
     passes = [drawn[i : i + 25] for i in range(0, len(drawn), 25)]
     assert len(passes) > 10
     assert all(len(set(one)) == len(one) for one in passes)

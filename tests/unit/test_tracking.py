@@ -19,7 +19,7 @@ from tasktransfer.results.records import read_record, select_comparable_parts
 from tasktransfer.results.schema import Record
 from tasktransfer.training.job import Job
 from tasktransfer.training.run import train_stage
-from tasktransfer.training.tracking import format_project, open_tracker
+from tasktransfer.training.tracking import format_project_name, open_tracker
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "workflow" / "presets" / "demo.yaml"
@@ -99,7 +99,7 @@ def test_nothing_is_tracked_by_default(tmp_path: Path) -> None:
 
 
 def test_project_names_have_no_special_characters() -> None:
-    assert format_project("FETA's matrix / 2") == "FETA-s-matrix---2"
+    assert format_project_name("FETA's matrix / 2") == "FETA-s-matrix---2"
 
 
 def test_other_clients_are_refused(tmp_path: Path) -> None:

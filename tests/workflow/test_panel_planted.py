@@ -119,7 +119,9 @@ def ratings_of(study: Study, run: Run, rated: str, *, wrong: bool = False) -> fl
     items = [one for one in every if one.id.startswith(rated)]
     gold = np.array([float(one.target[0]) for one in items])
     shown = exchanged(items) if wrong else items
-    values = predict_outcome_numbers(asked, asked.of, node_jobs.build_places(study, asked), shown)
+    values = predict_outcome_numbers(
+        asked, asked.of, node_jobs.build_evaluation_inputs(study, asked), shown
+    )
     return 100 * compute_spearman(np.array(values), gold)
 
 

@@ -15,7 +15,7 @@ from tasktransfer.config.yaml_text import write_yaml
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.designs import check_shortages, get_design, open_study, validate_config
 from tasktransfer.files import replace_file
-from tasktransfer.jobs.clock_skew import date_future_files_now
+from tasktransfer.jobs.clock_skew import reset_future_dates
 from tasktransfer.jobs.snakemake_call import SnakemakeCall
 from tasktransfer.operate.missing_inputs import require_available_data
 from tasktransfer.results.study import Study
@@ -38,7 +38,7 @@ def open_study_for_call(call: SnakemakeCall) -> Study:
         require_available_data(study)
         check_shortages(study)
         get_design(study.config).refuse(study)
-        if note := date_future_files_now(study):
+        if note := reset_future_dates(study):
             print(note, file=sys.stderr)
     # Modules and plan live as long as the process. Python's garbage collector would scan them with
     # every pass over Snakemake's jobs, which takes a sixth of a large study's start.

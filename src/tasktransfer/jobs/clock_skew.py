@@ -18,11 +18,11 @@ TOLERATED_SECONDS = 2.0
 """Resolution of modification times on common file systems."""
 
 
-def date_future_files_now(study: Study) -> str | None:
+def reset_future_dates(study: Study) -> str | None:
     """Set future modification times of files in the study's results to the present time.
 
     Returns:
-        A note for the user, None if there were no such files.
+        A note for the user, or None if there were no such files.
     """
     now = time.time()
     if not any(_is_ahead(path, now) for path in _iterate_compared_files(study)):

@@ -143,7 +143,7 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
         if isinstance(outcome, Fit):
             is_on_test = SPLIT not in outcome.settings and not outcome.data.recipe
             if outcome.learner in FITTED and is_on_test:
-                yield from _iterate_fit_tasks(study, outcome)
+                yield from _iterate_fit_candidates(study, outcome)
             continue
         stage = _get_single_stage(outcome)
         if stage is None or any(before.data.recipe for before in run.stages):
@@ -154,7 +154,7 @@ def _iterate_candidates(study: Study) -> Iterator[ExportCandidate]:
             yield ExportCandidate(study, method, stage.model.name, stage.dataset, name, stage)
 
 
-def _iterate_fit_tasks(study: Study, fit: Fit) -> Iterator[ExportCandidate]:
+def _iterate_fit_candidates(study: Study, fit: Fit) -> Iterator[ExportCandidate]:
     model = ""
     if fit.learner in OF_A_MODEL:
         spec = get_fit_model(study, fit)
@@ -182,7 +182,10 @@ def _format_method_name(run: Run) -> str:
 
 
 def choose_task(study: Study, task: str | None) -> tuple[str, str]:
-    """Return dataset and name of a task with one label per input, as ``list_candidates`` does.
+    """Return the dataset and the name of the task whose models can be exported.
+
+    Args:
+        task: as in ``list_candidates``.
 
     Raises:
         ConfigError: the study has no such task, or several tasks and none is given.
@@ -236,21 +239,22 @@ def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]
     if not rest:
         return ""
     reasons = [
-        f"{dataset}/{name} ({_explain_no_model(study, dataset, name)})" for dataset, name in rest
+        f"{dataset}/{name} ({_explain_missing_model(study, dataset, name)})"
+        for dataset, name in rest
     ]
     return f" Other tasks cannot be exported: {', '.join(reasons)}."
 
 
-def _explain_no_model(study: Study, dataset: str, task: str) -> str:
+def _explain_missing_model(study: Study, dataset: str, task: str) -> str:
     """Return the reason why a task has no model that can be exported."""
     kind = get_task(dataset, task).kind
     if kind not in SINGLE_LABEL:
         return f"its kind is {kind}"
-    models = list_other_models(study, dataset, task)
+    models = list_unexported_models(study, dataset, task)
     return f"no encoder is trained on it, only {', '.join(models)}" if models else "not trained"
 
 
-def list_other_models(study: Study, dataset: str, task: str) -> list[str]:
+def list_unexported_models(study: Study, dataset: str, task: str) -> list[str]:
     """Return the decoders and encoder-decoders that are trained on a task, with their families."""
     models = {
         f"{stage.model.name} ({stage.model.family.replace('_', '-')})": None
@@ -273,10 +277,12 @@ def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, A
     return None if rows.empty else {str(key): value for key, value in rows.iloc[0].items()}
 
 
-def find_recommended(
+def list_recommended_candidates(
     candidates: Sequence[ExportCandidate], row: Mapping[str, Any]
 ) -> list[ExportCandidate]:
-    """Return the candidates of a recommended method, one per seed, or none if it has no model.
+    """Return the candidates of a recommended method, one per seed.
+
+    The list is empty if the method has no finished model that can be exported.
 
     Args:
         candidates: finished candidates of the task.
@@ -288,7 +294,7 @@ def find_recommended(
     return [each for each in candidates if (each.method, each.model) == (method, model)]
 
 
-def select_method(
+def select_candidate(
     candidates: Sequence[ExportCandidate],
     method: str | None,
     model: str | None,
@@ -348,7 +354,10 @@ def group_candidates(
 
 
 def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | int]:
-    """Return the mean test score of a method's seeds with its 95 % interval."""
+    """Return the mean test score of a method's seeds with its 95 % interval, and their number.
+
+    An end of the interval that is not finite is omitted.
+    """
     cells = gather_cells([(("",), each.seed, each.scored) for each in candidates])
     (cell,) = cells.values()
     confidence = compute_mean_confidence(cell.trainings, cell.units, least=0.0, most=100.0)
@@ -358,8 +367,12 @@ def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | 
     return {**rounded, "seeds": len(scores)}
 
 
-def describe_labels(candidate: ExportCandidate) -> list[dict[str, Any]]:
-    """Return scores of each label on test; a measure has its value and the ends of its interval."""
+def describe_label_scores(candidate: ExportCandidate) -> list[dict[str, Any]]:
+    """Return one table row per label with its scores on test.
+
+    A measure is a list of its value and the two ends of its interval. A number that is not finite
+    is None.
+    """
     rows = select_task_rows(read_record_rows(candidate.record), candidate.task)
     answers = read_label_answers(rows, candidate.card, candidate.seed)
     return [

@@ -66,7 +66,7 @@ def _format_card(candidate: ExportCandidate, exported: ExportedModel) -> Iterato
     yield from (f"Labels: {labels}.", "", "## Use", "", *_format_use(exported), "")
     yield from ("## Input", "", *_format_input(exported), "")
     yield from ("## Data", "", *_format_data(candidate, facts), "")
-    yield from ("## Scores", "", *_format_with_dev(facts), *_format_scores(exported), "")
+    yield from ("## Scores", "", *_format_training_note(facts), *_format_scores(exported), "")
     yield from ("## Probabilities", "", *_format_calibration(exported), "")
     yield from ("## Intended use and limits", "", *_format_limits(exported), "")
     yield from ("## Licences", "", *_format_licences(facts), "")
@@ -125,8 +125,8 @@ def _format_data(candidate: ExportCandidate, facts: Mapping[str, Any]) -> Iterat
         yield "**The dialogues are synthetic: the scores say nothing about real dialogues.**"
 
 
-def _format_with_dev(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a paragraph if the model is fitted on train and dev, which its scores are not."""
+def _format_training_note(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note if the model is fitted on train and dev, but its scores are from train alone."""
     if WITH_DEV in facts:
         yield f"**This model is fitted on train and dev ({facts[WITH_DEV]:,} instances).**"
         yield "Scores, temperature and thresholds are those of the same method fitted on train"
@@ -138,10 +138,10 @@ def _format_scores(exported: ExportedModel) -> Iterator[str]:
     scores = exported.scores
     test, equal = scores["test"], scores["recorded_predictions"]
     who = "The model without dev" if WITH_DEV in exported.provenance else "This model"
-    yield f"{who} has {_format_interval(test)} on {test['instances']:,} test instances, and"
-    yield f"{scores['dev']:g} on dev. The score is the mean of the task's metrics, in points, and"
-    yield f"the interval has 95 % over dialogues. {RULES[scores['method_chosen_by']]}"
-    yield "Dev scores chose the seed, and the epoch of a fine-tuned model. The model repeats"
+    yield f"{who} scores {_format_interval(test)} on {test['instances']:,} test instances, and"
+    yield f"{scores['dev']:g} on dev. The score is the mean of the task's metrics, in points,"
+    yield f"with a 95 % interval over dialogues. {RULES[scores['method_chosen_by']]}"
+    yield "Dev scores chose the seed, and the epoch of a fine-tuned model. The model reproduces"
     yield f"{equal['equal']:,} of the {equal['of']:,} test predictions that the study recorded."
     yield from ("", "| method | model | seeds | test score [95 % interval] |", "|---|---|---|---|")
     for row in scores["methods"]:

@@ -27,7 +27,7 @@ from tasktransfer.jobs.export_candidates import ExportCandidate
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.jobs.recorded_job import DesignParts
 from tasktransfer.jobs.reference_job import tune_encoder
-from tasktransfer.jobs.restore import find_encoded, restore_checkpoint
+from tasktransfer.jobs.restore import find_encoded_folder, restore_checkpoint
 from tasktransfer.results.exported import VERSION, ExportedModel, Inputs, Reader
 from tasktransfer.tasks.card import Instance
 
@@ -43,7 +43,7 @@ def write_model(
     Raises:
         ConfigError: the model reads the toolkit's inputs.
         DataError: instances or token ids are missing.
-        ModelError: the model cannot be loaded or expressed.
+        ModelError: the model cannot be loaded, or no layout can represent it.
     """
     node = candidate.node
     write = _write_stage if isinstance(node, Stage) else _write_fit
@@ -96,7 +96,7 @@ def _write_stage(
             "Train with `inputs: default`."
         )
     checkpoint = restore_checkpoint(study, Start(stage), design, threads)
-    encoded, name = find_encoded(study, stage), stage.model.name
+    encoded, name = find_encoded_folder(study, stage), stage.model.name
     base, revision = study.get_checkpoint_source(name), study.get_hub_revision(name)
     encoder = load_trained_encoder(stage, card, checkpoint, encoded, base, revision)
     longest = stage.model.max_length

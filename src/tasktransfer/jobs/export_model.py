@@ -24,14 +24,14 @@ from tasktransfer.files import replace_folder
 from tasktransfer.jobs.export_calibration import Split, describe_calibration
 from tasktransfer.jobs.export_candidates import (
     ExportCandidate,
-    describe_labels,
+    describe_label_scores,
     describe_scores,
-    find_recommended,
     group_candidates,
     list_candidates,
-    list_other_models,
+    list_recommended_candidates,
+    list_unexported_models,
     read_recommendation,
-    select_method,
+    select_candidate,
 )
 from tasktransfer.jobs.export_card import WITH_DEV, write_card
 from tasktransfer.jobs.export_figure import write_calibration_figure
@@ -55,11 +55,14 @@ if TYPE_CHECKING:  # imports torch
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """A model to export. Values that are None are chosen, see ``export_candidates``.
+    """A model to export.
 
-    Without a method, that is the recommended one of the study's table ``methods``, or else the one
-    with the best mean score on dev. ``with_dev``: fit the chosen reference again on train and dev
-    after it has been scored.
+    Attributes:
+        task, model: as in ``list_candidates`` and ``select_candidate``.
+        method: as in ``select_candidate``. None for the method that the study's table ``methods``
+            recommends or, if it recommends none that can be exported, for the method with the best
+            mean score on dev.
+        with_dev: True to fit the chosen reference again on train and dev after it has been scored.
     """
 
     task: str | None = None
@@ -77,11 +80,11 @@ def export_model(
     Raises:
         ConfigError: the study has no such task, method or model, or it cannot be exported.
         DataError: instances or token ids are missing, or ``out`` has other files.
-        ModelError: the model cannot be loaded or expressed.
+        ModelError: the model cannot be loaded, or no layout can represent it.
         RecordError: no method is finished, or a file differs from its record.
     """
     candidates = list_candidates(study, request.task)
-    recommended = _list_recommended(study, candidates, request)
+    recommended = _select_recommended(study, candidates, request)
     with replace_folder(out, MAKER) as fresh, tempfile.TemporaryDirectory(dir=out.parent) as temp:
         built: dict[str, Path] = {}
 
@@ -97,7 +100,9 @@ def export_model(
             dev = _predict_split(candidate, build(candidate), "dev")
             return _compute_score(candidate, dev)
 
-        chosen = select_method(recommended or candidates, request.method, request.model, score_fit)
+        chosen = select_candidate(
+            recommended or candidates, request.method, request.model, score_fit
+        )
         if request.with_dev and not isinstance(chosen.node, Fit):
             raise ConfigError(
                 f"--train-on train+dev: The method {chosen.method} is a fine-tuned model, whose "
@@ -110,7 +115,7 @@ def export_model(
         if request.with_dev:
             folder = Path(temp, "with-dev")
             folder.mkdir()
-            exported = _fit_with_dev(chosen, exported, folder)
+            exported = _fit_reference_with_dev(chosen, exported, folder)
         exported.write(folder)
         write_calibration_figure(folder, exported)
         write_card(folder, chosen, exported)
@@ -118,21 +123,22 @@ def export_model(
     return exported
 
 
-def _list_recommended(
+def _select_recommended(
     study: Study, candidates: Sequence[ExportCandidate], request: ExportRequest
 ) -> list[ExportCandidate]:
-    """Return the candidates of the recommended method; none if the user or dev chooses a method.
+    """Return the candidates of the recommended method.
 
-    A note says why the recommended method is not exported, or which models cannot be.
+    The list is empty if the user has chosen a method, or if no recommended method can be exported.
+    A note says why the recommended method is not exported, and which models cannot be exported.
     """
     dataset, task = candidates[0].dataset, candidates[0].task
-    if others := list_other_models(study, dataset, task):
+    if others := list_unexported_models(study, dataset, task):
         _print_note(f"Only encoders can be exported, so {', '.join(others)} cannot be chosen.")
     row = read_recommendation(study, dataset, task)
     models = {each.model for each in candidates}
     if request.method is not None or row is None or request.model not in (None, "", *models):
         return []  # ``select_method`` raises the error about an unknown model.
-    found = find_recommended(candidates, row)
+    found = list_recommended_candidates(candidates, row)
     if not found or request.model not in (None, "", *(each.model for each in found)):
         model = f" with {row['model']}" if isinstance(row["model"], str) else ""
         _print_note(
@@ -152,7 +158,7 @@ def _format_seed(candidate: ExportCandidate) -> str:
     return f"seed {candidate.seed}" if candidate.is_trained else "no seed"
 
 
-def _fit_with_dev(
+def _fit_reference_with_dev(
     candidate: ExportCandidate, measured: ExportedModel, folder: Path
 ) -> ExportedModel:
     """Fit a reference on train and dev, write it, and return its facts.
@@ -231,7 +237,7 @@ def _add_scores(
             "method_chosen_by": rule,
             "dev": round(_compute_score(candidate, dev), 2),
             "test": {**describe_scores([candidate]), "instances": len(test.instances)},
-            "labels": describe_labels(candidate),
+            "labels": describe_label_scores(candidate),
             "recorded_predictions": {"equal": equal, "of": len(predictions)},
             "methods": [
                 {"method": method, "model": model, **describe_scores(group)}

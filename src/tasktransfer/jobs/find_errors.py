@@ -1,7 +1,7 @@
-"""The most confident errors of a simple method, and probable label errors, by file and line.
+"""The most confident errors of a simple method, and probable label errors, with file and line.
 
-Each dialogue is predicted by a reference that was fitted on other dialogues of all splits. So the
-probabilities say what the other labels suggest about this one.
+Each dialogue is predicted by a reference that was fitted on other dialogues of all splits. The
+probabilities therefore show which label the other dialogues suggest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LabelledPlace:
     """A label that other dialogues contradict.
 
     Attributes:
-        place: file and line, or the name of the instance if the reader knows no lines.
+        place: file and line, or the id of the instance if the reader knows no lines.
         label: label in the file.
         predicted: label that a model of other dialogues predicts.
         probability: its probability.
@@ -58,7 +58,7 @@ class LabelledPlace:
     text: str
 
     def describe(self, *, texts: bool) -> dict[str, str | float]:
-        """Return the columns of a table, with the text only if it is wanted."""
+        """Return the columns of a table, with the text only if it is requested."""
         row = asdict(self)
         row |= {key: round(row[key], 3) for key in ("probability", "label_probability")}
         row["probable_label_error"] = "yes" if self.probable_label_error else ""
@@ -117,7 +117,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     """
     dataset, name = choose_task(study, task)
     card = get_task(dataset, name)
-    fits = list_methods(study, dataset, name, method)
+    fits = list_method_fits(study, dataset, name, method)
     folder = inputs.get_cache(study, study.get_released_data(dataset))
     if not (folder / MANIFEST).exists():
         raise RecordError(
@@ -127,7 +127,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     instances = [instance for some in of_split.values() for instance in some]
     splits = [split for split, some in of_split.items() for _ in some]
     given = np.array([card.labels.index(instance.target[0]) for instance in instances])
-    several = [_crossfit(study, card, instances, fit) for fit in fits]
+    several = [_crossfit_labels(study, card, instances, fit) for fit in fits]
     counts = [int((each.argmax(axis=1) != given).sum()) for each in several]
     best = counts.index(min(counts))
     fit, probabilities = fits[best], several[best]
@@ -155,8 +155,11 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
     return FoundErrors(dataset, name, label, len(instances), errors)
 
 
-def list_methods(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
-    """Return the study's references on frozen embeddings, and None for TF-IDF.
+def list_method_fits(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
+    """Return the study's fits on frozen embeddings, and None for TF-IDF.
+
+    Args:
+        method: one of ``METHODS``, to return only its entries; None for all.
 
     Raises:
         ConfigError: the method is unknown, or the study has no such reference.
@@ -184,8 +187,10 @@ def list_methods(study: Study, dataset: str, task: str, method: str | None) -> l
     return fits if method == FROZEN else [None, *fits]
 
 
-def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit | None) -> Floats:
-    """Return the out-of-sample probabilities of the card's labels."""
+def _crossfit_labels(
+    study: Study, card: Task, instances: Sequence[Instance], fit: Fit | None
+) -> Floats:
+    """Return the out-of-sample probabilities of the card's labels, of shape (instances, labels)."""
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports scikit-learn
 
     clusters = [instance.dialogue_id for instance in instances]
@@ -225,7 +230,7 @@ def _crossfit(study: Study, card: Task, instances: Sequence[Instance], fit: Fit 
 def _list_places(
     study: Study, dataset: str, task: str, split: str, instances: Sequence[Instance]
 ) -> list[str]:
-    """Return the file and line of each instance; its name if the reader knows no lines."""
+    """Return the file and line of each instance, or its id if the reader knows no lines."""
     reader, few = DATASETS[dataset].reader, study.config.data.few_sample
     if not DATASETS[dataset].has_own_files:
         return [instance.id for instance in instances]

@@ -57,7 +57,7 @@ def load_fit_classifier(
     """Load the classifier of a fit for a task.
 
     Args:
-        fitted: task with the same labels that it was fitted on, None for the task itself.
+        fitted: task with the same labels on which the classifier was fitted; None for ``task``.
 
     Raises:
         RecordError: the classifier differs from the one that the fit has recorded.

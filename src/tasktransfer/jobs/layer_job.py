@@ -34,8 +34,8 @@ def get_layer_folder_name(node: Fit) -> str:
     return f"{FOLDER}/{compute_digest(identity)[:SHORT]}"
 
 
-def list_needed_folders(study: Study) -> Iterator[str]:
-    """Yield the folders that unfinished fits of a study read, with the results folder."""
+def list_needed_layer_folders(study: Study) -> Iterator[str]:
+    """Yield the paths of the representations that unfinished fits of a study read."""
     for fit in study.plan.fits:
         if LAYER in fit.settings and not is_finished(study, fit):
             yield f"{study.config.results}/{get_layer_folder_name(fit)}"

@@ -84,7 +84,7 @@ def compute_learning_curves(
 
 def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[CurveRow]:
     train, test = (
-        read_limited(study, fit.data, task.name, split, fit.settings.get(limit))
+        read_limited_instances(study, fit.data, task.name, split, fit.settings.get(limit))
         for split, limit in (("train", LIMIT_TRAIN), ("test", LIMIT_TEST))
     )
     predict = create_predictor(study, fit, _embed_once)
@@ -93,7 +93,7 @@ def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[C
     )
 
 
-def read_limited(
+def read_limited_instances(
     study: Study, data: Data, task: str, split: str, limit: int | None
 ) -> list[Instance]:
     """Return a task's instances of a split within a limit.
@@ -122,7 +122,7 @@ def score_samples(
     Raises:
         DataError: there are fewer than four training dialogues.
     """
-    dialogues = list_dialogues(task.name, train)
+    dialogues = list_training_dialogues(task.name, train)
     score = partial(_score_predictions, task, test, scoring)
     scored = [((f"{1.0}",), NO_SEED, score(predict(task, train, test, 0)))]  # first: all texts
     sizes: dict[float, list[int]] = {1.0: [len(train)]}
@@ -131,11 +131,11 @@ def score_samples(
         sample = [instance for instance in train if instance.dialogue_id in names]
         sizes.setdefault(fraction, []).append(len(sample))
         scored.append(((f"{fraction}",), seed, score(predict(task, sample, test, seed))))
-    yield from build_points(scored, len(dialogues), sizes)
+    yield from build_curve_rows(scored, len(dialogues), sizes)
 
 
-def list_dialogues(task: str, train: Sequence[Instance]) -> list[str]:
-    """Return the ids of the training dialogues, sorted.
+def list_training_dialogues(task: str, train: Sequence[Instance]) -> list[str]:
+    """Return the sorted ids of the training dialogues.
 
     Raises:
         DataError: there are fewer than four.
@@ -143,13 +143,13 @@ def list_dialogues(task: str, train: Sequence[Instance]) -> list[str]:
     dialogues = sorted({instance.dialogue_id for instance in train})
     if len(dialogues) < 1 / FRACTIONS[0]:
         raise DataError(
-            f"{task}: {len(dialogues)} training dialogues are too few for a learning "
-            "curve. Provide more dialogues."
+            f"{task}: The number of training dialogues is {len(dialogues)}, which is too few for a "
+            "learning curve. Provide more dialogues."
         )
     return dialogues
 
 
-def build_points(
+def build_curve_rows(
     scored: Iterable[tuple[tuple[str], int, Scored]],
     dialogues: int,
     sizes: Mapping[float, Sequence[int]],

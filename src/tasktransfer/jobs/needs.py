@@ -33,13 +33,17 @@ from tasktransfer.selection.selector import MEASUREMENTS
 
 
 def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
-    """Return the input files of cached instances: the tiny world's, if the data are generated.
+    """Return the input files of cached instances.
+
+    They are the files of the tiny world if the data are generated from it.
 
     A release has no inputs for Snakemake: `tasktransfer` finds and checks it.
     """
     generated = is_generated(study.config, dataset) and not get_own_tiny_version(dataset)
     generated = generated or is_tiny_world(study, dataset, cache)
-    return _list_if_missing(f"{cache}/manifest.json", [study.tiny_world] if generated else [])
+    return _list_inputs_if_missing(
+        f"{cache}/manifest.json", [study.tiny_world] if generated else []
+    )
 
 
 def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
@@ -50,7 +54,7 @@ def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
 def list_tiny_model_inputs(study: Study, folder: str) -> list[str]:
     """Return the inputs of a generated model folder, except a file of weights."""
     caches = [f"{cache}/manifest.json" for cache in study.list_text_folders(folder)]
-    return _list_if_missing(f"{folder}/config.json", caches)
+    return _list_inputs_if_missing(f"{folder}/config.json", caches)
 
 
 def list_encoding_inputs(study: Study, folder: str) -> list[str]:
@@ -61,7 +65,9 @@ def list_encoding_inputs(study: Study, folder: str) -> list[str]:
         if data.recipe
         else f"{study.get_instances_folder(data.name)}/manifest.json"
     )
-    return _list_if_missing(f"{folder}/manifest.json", [made, *_list_model_files(study, model)])
+    return _list_inputs_if_missing(
+        f"{folder}/manifest.json", [made, *_list_model_files(study, model)]
+    )
 
 
 def list_job_inputs(study: Study, node: Node) -> list[str]:
@@ -182,7 +188,7 @@ class DamagedRecords:
         """record → (modification time, problem)"""
 
     def list_inputs(self, study: Study, node: Node) -> list[str]:
-        """Return the log if a node's record is damaged or lacks a requested output, else nothing.
+        """Return a list of the log if a node's record is damaged or lacks a requested output.
 
         Raises:
             RecordError: there is no permission to read the record.
@@ -232,7 +238,7 @@ def get_fit_model(study: Study, fit: Fit) -> ModelSpec:
 
 
 def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
-    """Return the released models that a fit reads: for representations, or for its tokenizer.
+    """Return the released models from which a fit reads representations or the tokenizer.
 
     A fit on a stage reads none.
 
@@ -261,5 +267,5 @@ def _list_model_files(study: Study, name: str) -> list[str]:
     return own + (_list_model_files(study, model.second) if model.second else [])
 
 
-def _list_if_missing(file: str, needed: list[str]) -> list[str]:
+def _list_inputs_if_missing(file: str, needed: list[str]) -> list[str]:
     return [] if Path(file).exists() else needed

@@ -176,12 +176,14 @@ def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: 
                 from tasktransfer.evaluation.cosine import predict_cosine_ratings  # noqa: PLC0415
 
                 answered_rows = predict_cosine_ratings(
-                    node, node.of, build_places(study, node, threads), instances
+                    node, node.of, build_evaluation_inputs(study, node, threads), instances
                 )
             else:
                 from tasktransfer.evaluation.outcome import predict_split  # noqa: PLC0415
 
-                answered_rows = predict_split(node, node.of, build_places(study, node, threads))
+                answered_rows = predict_split(
+                    node, node.of, build_evaluation_inputs(study, node, threads)
+                )
             predictions, values = answered_rows.predictions, answered_rows.values
             output.set_host(answered_rows.setup, threads)
         golds = [instance.target for instance in instances]
@@ -206,7 +208,7 @@ def _evaluate_prompted_model(
         output.set_host(prompts.setup, threads)
 
 
-def build_places(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs:
+def build_evaluation_inputs(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs:
     """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
     from tasktransfer.evaluation.outcome import EvaluationInputs  # noqa: PLC0415  # imports torch
 
@@ -242,7 +244,7 @@ def _evaluate_replies(
     }
     cache = Path(study.config.results, "data", "embedded")
     asked = ReplyEvaluation(
-        node, node.of, build_places(study, node, threads), instances, pools, cache
+        node, node.of, build_evaluation_inputs(study, node, threads), instances, pools, cache
     )
     judged_replies, setup = evaluate_replies(asked)
     columns = zip(
@@ -269,7 +271,10 @@ def _evaluate_replies(
 def _compute_features(
     study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]
 ) -> Any:
-    """Return the features of a learner that reads representations: (instances, hidden size)."""
+    """Return representations of instances, of shape (instances, hidden size).
+
+    Return None if the learner does not read representations.
+    """
     if not learner.features:
         return None
     if node.on is None or node.on.stage is None:

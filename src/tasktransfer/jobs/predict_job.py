@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # imports torch
     from tasktransfer.jobs.predictor import Prediction, Predictor
 
 BATCHES, CHARACTERS = 32, 2_000_000
-"""Most batches and characters of inputs that are read before they are predicted."""
+"""Maximum numbers of batches and of characters that are read before they are predicted."""
 MOST_NOTES = 30
 
 
@@ -113,7 +113,7 @@ def _write_predictions(
 
 
 def _group_inputs(inputs: Iterable[Input], most: int) -> Iterator[list[Input]]:
-    """Yield inputs in lists that fit into memory."""
+    """Yield inputs in lists of at most ``most`` inputs that fit into memory."""
     group: list[Input] = []
     characters = 0
     for read in inputs:

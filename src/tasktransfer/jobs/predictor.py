@@ -103,7 +103,7 @@ class Predictor:
         min_probability: float = 0.0,
         batch_size: int = BATCH,
     ) -> list[Prediction]:
-        """Return one prediction per instance, as ``predict``."""
+        """Return one prediction per instance, with the options of ``predict``."""
         if not instances:
             return []
         logits = self.compute(instances, batch_size)
@@ -180,10 +180,10 @@ def load_predictor(folder: str | Path) -> Predictor:
         DataError: the model reads words, and scikit-learn is not installed.
     """
     exported = read_exported_model(Path(folder))
-    return Predictor(exported, load_logits(Path(folder), exported))
+    return Predictor(exported, load_logits_function(Path(folder), exported))
 
 
-def load_logits(
+def load_logits_function(
     folder: Path, exported: ExportedModel
 ) -> Callable[[Sequence[Instance], int], Floats]:
     """Return the function that computes the logits of an exported model.
@@ -197,7 +197,7 @@ def load_logits(
     if exported.reader == "words":
         arrays = portable.read_arrays(folder / portable.WEIGHTS)
         words = portable.WordWeights.read(folder, arrays)
-        weight, bias = _get_regression(folder, exported, arrays, "weight", "bias")
+        weight, bias = _get_checked_arrays(folder, exported, arrays, "weight", "bias")
 
         def read_words(instances: Sequence[Instance], together: int) -> Floats:
             features = words.compute_features(exported.card, instances)
@@ -241,7 +241,7 @@ def _load_embeddings(
     names = ("embeddings", "answers")
     if exported.reader == "embeddings":
         names = (f"{prefix}weight", f"{prefix}bias")
-    first, second = _get_regression(folder, exported, arrays, *names)
+    first, second = _get_checked_arrays(folder, exported, arrays, *names)
 
     def read(instances: Sequence[Instance], together: int) -> Floats:
         features = portable.compute_embeddings(
@@ -257,10 +257,10 @@ def _load_embeddings(
     return read
 
 
-def _get_regression(
+def _get_checked_arrays(
     folder: Path, exported: ExportedModel, arrays: Mapping[str, Any], first: str, second: str
 ) -> tuple[Any, Any]:
-    """Return two arrays of a folder, if they fit the labels."""
+    """Return two arrays of a folder, or raise ModelError if they do not match the labels."""
     labels = len(exported.labels)
     if {first, second} <= arrays.keys():
         one, two = arrays[first], arrays[second]

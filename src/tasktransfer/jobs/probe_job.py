@@ -42,7 +42,7 @@ def fit_tasks(
         train = select_sample(read_instances(cache, task, "train"), limit)
         read[task] = {"train": train, "test": read_instances(cache, task, "test")}
     if node.on is not None and node.on.stage is not None:
-        check_dialogues_of_splits(
+        check_held_out_dialogues(
             read, list_held_out_dialogues(study, node.on.stage, node.data.name), str(cache)
         )
     rows = [row for splits in read.values() for instances in splits.values() for row in instances]
@@ -52,7 +52,9 @@ def fit_tasks(
     matrix = (
         _compute_representations(study, node, texts)
         if learner.features
-        else count_words(_read_by_encoders(study, node, texts), [row in trained for row in texts])
+        else count_words(
+            _truncate_to_encoder_inputs(study, node, texts), [row in trained for row in texts]
+        )
     )
 
     def features(instances: Instances) -> Any:
@@ -63,7 +65,10 @@ def fit_tasks(
 
 
 def select_sample(instances: Instances, limit: int | None) -> Instances:
-    """Return a fixed random sample of the instances in their order, equal for all seeds."""
+    """Return a random sample of the instances in their order, which is the same for all seeds.
+
+    All instances are returned if there is no limit, or if it is not exceeded.
+    """
     if limit is None or limit >= len(instances):
         return instances
     kept = np.sort(np.random.default_rng(0).permutation(len(instances))[:limit])
@@ -71,7 +76,10 @@ def select_sample(instances: Instances, limit: int | None) -> Instances:
 
 
 def list_held_out_dialogues(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
-    """Return the dialogues of a dataset that a stage was selected or tested on."""
+    """Return the dialogues of a dataset on which a stage was selected or tested.
+
+    The set is empty if the stage was trained on another dataset.
+    """
     if stage.dataset != dataset:
         return frozenset()
     cache = inputs.get_cache(study, stage.data)
@@ -85,13 +93,13 @@ def list_held_out_dialogues(study: Study, stage: Stage, dataset: str) -> frozens
     )
 
 
-def check_dialogues_of_splits(
+def check_held_out_dialogues(
     read: dict[str, dict[str, Instances]], held: frozenset[str], where: str
 ) -> None:
     """Raise DataError if a probe is trained on held-out dialogues.
 
-    These are dialogues that the model was selected or tested on, and those of the probe's own test
-    split.
+    These are dialogues on which the model was selected or tested, and the dialogues in the probe's
+    own test split.
     """
     for task, splits in read.items():
         tested = {split.dialogue_id for split in splits["test"]}
@@ -118,7 +126,7 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
         tokenizer = Path(study.get_encoded_folder(stage.data, stage.model.name), "tokenizer")
         model = stage.model
     else:
-        model = _select_model(study, node)
+        model = _get_released_model(study, node)
         if LAYER in node.settings:
             return read_layer(study, node, model, texts)
         checkpoint = tokenizer = Path(study.get_checkpoint_source(model.name))
@@ -127,8 +135,8 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
     return compute_features(checkpoint, tokenizer, model, texts, pooling, hardware, revision)
 
 
-def _select_model(study: Study, node: Fit) -> ModelSpec:
-    """Return the checkpoint that a fit reads as released."""
+def _get_released_model(study: Study, node: Fit) -> ModelSpec:
+    """Return the first released model that a fit reads, or raise ConfigError if there is none."""
     models = list_released_models(study, node)
     if not models:
         raise ConfigError(
@@ -138,14 +146,14 @@ def _select_model(study: Study, node: Fit) -> ModelSpec:
     return models[0]
 
 
-def _read_by_encoders(study: Study, node: Fit, texts: list[str]) -> list[str]:
+def _truncate_to_encoder_inputs(study: Study, node: Fit, texts: list[str]) -> list[str]:
     """Return the part of each text that the encoders read, for a comparison with word counts."""
     reads = node.settings["reads"]
     if "max_length" in reads:
         return [truncate_to_last_words(text, reads["max_length"]) for text in texts]
     from tasktransfer.encoding.tokenizer import load_tokenizer, truncate_texts_left  # noqa: PLC0415
 
-    model = _select_model(study, node)
+    model = _get_released_model(study, node)
     folder, revision = study.get_checkpoint_source(model.name), study.get_hub_revision(model.name)
     tokenizer = load_tokenizer(folder, revision, model.family)
     return truncate_texts_left(tokenizer, texts, model.max_length)

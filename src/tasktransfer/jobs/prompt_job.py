@@ -89,7 +89,7 @@ def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedRe
     assert node.asked is not None
     instances = read_evaluated_instances(study, node)
     task = get_task(node.data.name, node.task)
-    prompting = create_prompting(study, node, load_prompted_model(study, node, threads))
+    prompting = create_task_prompter(study, node, load_prompted_model(study, node, threads))
     known: Sequence[str] = ()
     if task.kind == "open_labels":
         train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
@@ -103,12 +103,14 @@ def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedRe
     setup: Setup | None = getattr(prompting.model, "setup", None)
     notes = [
         *prompting.model.list_notes(chooses=has_choices(task)),
-        *note_unreadable(given, node, study),
+        *describe_unreadable_answers(given, node, study),
     ]
     return PromptedResults(task, instances, given, counts, notes, setup)
 
 
-def note_unreadable(given: PromptedPredictions, node: Evaluation, study: Study) -> list[str]:
+def describe_unreadable_answers(
+    given: PromptedPredictions, node: Evaluation, study: Study
+) -> list[str]:
     """Return notes about answers that are not among the choices or cannot be parsed.
 
     Raises:
@@ -131,8 +133,8 @@ def note_unreadable(given: PromptedPredictions, node: Evaluation, study: Study) 
         raise EndpointError(
             f"{node.label}: {message}. A score would not measure the model. Change the prompt "
             "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
-            f"the task. Answers are cached in {_locate_answers(study, node)}. Remove this folder "
-            "to request the answers again."
+            f"the task. Answers are cached in {_locate_answers_folder(study, node)}. Remove this "
+            "folder to request the answers again."
         )
     return [message]
 
@@ -144,8 +146,8 @@ def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
     return select_instances(every, node.asked.get("limit_test"))
 
 
-def create_prompting(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:
-    """Return the prompting procedure of the evaluation for a model."""
+def create_task_prompter(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:
+    """Return the prompter for the evaluation's task and a model."""
     from tasktransfer.evaluation.prompting import prompter  # noqa: PLC0415
 
     assert node.asked is not None
@@ -191,7 +193,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
         )
     instance = instances[number]
     reader = load_prompt_reader(study, node)
-    questions = create_prompting(study, node, reader).build_prompts(instance)
+    questions = create_task_prompter(study, node, reader).build_prompts(instance)
     render: Callable[[Prompt], str] = getattr(reader, "render_prompt", lambda prompt: prompt.text)
     return RenderedPrompts(
         number,
@@ -243,13 +245,13 @@ def load_prompted_model(
     return build_endpoint_model(
         at,
         model,
-        _locate_answers(study, node),
+        _locate_answers_folder(study, node),
         chat,
         thinking_tokens=node.asked.get("thinking_tokens"),
         sends=sends,
     )
 
 
-def _locate_answers(study: Study, node: Evaluation) -> Path:
+def _locate_answers_folder(study: Study, node: Evaluation) -> Path:
     assert isinstance(node.of, Outcome) and node.of.model is not None
     return get_answers_folder(study.config.results, node.of.model.name, node.of.model.weights)

@@ -108,7 +108,7 @@ def tune_encoder(
 
 
 def create_embedder(study: Study, node: Fit) -> Embed | None:
-    """Return a function that embeds texts with the node's model, or None without a model.
+    """Return a function that embeds texts with the node's model, or None if it has no model.
 
     Embeddings are cached in the results folder, because several references read the same texts.
     """

@@ -21,9 +21,9 @@ FOLDER = "exports"
 
 
 def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads: int) -> str:
-    """Return the folder of a stage's round; train the stage again if it was not kept.
+    """Return the folder of a stage's round, and train the stage again if it was not kept.
 
-    Stages that it starts from are restored, too.
+    The checkpoints that the stage starts from are restored, too.
 
     Raises:
         DataError: token ids that the training reads are missing.
@@ -36,7 +36,7 @@ def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads:
     out = Path(study.config.results, FOLDER, stage.path)
     folder = get_round_folder(str(out), start.at, start.selected_on)
     if not Path(folder).is_dir():
-        find_encoded(study, stage)
+        find_encoded_folder(study, stage)
 
         def restore_start(parent: Start) -> str:
             return restore_checkpoint(study, parent, design, threads)
@@ -46,7 +46,7 @@ def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads:
     return check_round_folder(folder, stage.digest)
 
 
-def find_encoded(study: Study, stage: Stage) -> Path:
+def find_encoded_folder(study: Study, stage: Stage) -> Path:
     """Return the folder of a stage's token ids.
 
     Raises:

@@ -91,7 +91,7 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
 def write_selector_values(
     study: Study, node: Fit, selector: Selector, folder: Path, output: JobOutput
 ) -> None:
-    """Write a selector's value of each source of each target.
+    """Write a selector's values, one file per target with a value per source.
 
     Raises:
         DataError: instances are missing.
@@ -110,7 +110,7 @@ def write_selector_values(
         return _read_train_sample(folders[home], name, limit)
 
     measurements = {
-        _build_key(node.data.name, fit, task): fit
+        _build_measurement_key(node.data.name, fit, task): fit
         for fit in node.reads
         if isinstance(fit, Fit)
         for task in fit.tasks
@@ -168,7 +168,7 @@ def _count_train_samples(folders: Mapping[str, Path], dataset: str, task: str) -
     return read_manifest(folders[home]).tasks[name]["train"].samples
 
 
-def _build_key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
+def _build_measurement_key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
     """Return a measurement's learner, the task of its baseline, and the task it was measured on.
 
     Task names are relative to a dataset.

@@ -308,7 +308,7 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
         yield from study.tiny_texts
     for dataset in study.config.dataset_names:
         yield study.get_instances_folder(dataset)
-    yield from layer_job.list_needed_folders(study)
+    yield from layer_job.list_needed_layer_folders(study)
     yield from study.encoded_folders
 
 

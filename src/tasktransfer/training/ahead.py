@@ -1,4 +1,4 @@
-"""The micro-batches of an update; on a GPU, those of the next update are prepared meanwhile."""
+"""Micro-batches of updates. On a GPU, a thread prepares the next update during the current one."""
 
 from __future__ import annotations
 

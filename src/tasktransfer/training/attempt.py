@@ -56,7 +56,7 @@ def train_if_needed(job: Job) -> None:
             _raise_repeated_error(job, call)
         remove_partial_files(job.out)
         if problem is not None:
-            _set_aside(job.out, problem)
+            _set_record_aside(job.out, problem)
         record_event(job.out, "started", call=call, digest=job.stage.digest)
         try:
             with lease_device(list_devices()) as device:
@@ -98,9 +98,10 @@ def is_trained(job: Job) -> bool:
 
 
 def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
-    """Return the stage with its own selections and those of its existing record.
+    """Return the stage with the selections of its existing record added.
 
-    Training it again for another selection then keeps the results of all earlier selections.
+    Training it again for another selection then keeps the results of all earlier selections. The
+    stage is returned unchanged if it has no record, or if it lists the tasks of its test.
     """
     if stage.tests or not (folder / RECORD).exists():
         return stage
@@ -111,7 +112,7 @@ def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
     return merge_selections(stage, before)
 
 
-def _set_aside(folder: Path, problem: str) -> None:
+def _set_record_aside(folder: Path, problem: str) -> None:
     """Rename a damaged record instead of overwriting it, because it may have taken hours."""
     kept = set_files_aside(folder)
     record_event(folder, "set aside", cause=problem, files=[file.name for file in kept])

@@ -47,7 +47,7 @@ FILE = "bfloat16.json"
 
 
 def is_bfloat16_faster(hidden_size: int, note: Callable[[str], None]) -> bool:
-    """Return whether a layer is ``MIN_GAIN`` times as fast in bfloat16 as in float32.
+    """Return whether a layer is at least ``MIN_GAIN`` times as fast in bfloat16 as in float32.
 
     Args:
         hidden_size: hidden size of the model.
@@ -165,7 +165,10 @@ def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None])
 
 
 def _read_cached_gains(file: Path, note: Callable[[str], None]) -> dict[str, float]:
-    """Return the cached speed-ups by machine; a damaged file is reported and ignored."""
+    """Return the cached speed-ups by machine.
+
+    A damaged file is reported to ``note`` and ignored.
+    """
     try:
         gains: Any = json_text.read(file)
         if isinstance(gains, dict) and all(_is_gain(value) for value in gains.values()):

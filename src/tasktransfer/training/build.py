@@ -95,8 +95,8 @@ def build_tokenizer(texts: Iterator[str], most: int, labels: Sequence[str] = ())
     """Build a tokenizer of lower-case words and punctuation marks.
 
     Its vocabulary has the ``most`` most frequent words of the texts. Ties are broken
-    alphabetically, so that equal texts give equal ids. The words of ``labels``, which may precede a
-    text, are always included.
+    alphabetically, so that identical texts give identical ids. The words of ``labels``, which may
+    precede a text, are always included.
     """
     from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast

@@ -102,7 +102,7 @@ def read_slots_per_gpu() -> int:
     """Return the number of trainings that may share a device, from the environment.
 
     Raises:
-        ConfigError: the variable is not a whole number of 1 or more.
+        ConfigError: the variable is not a positive integer.
     """
     text = os.environ.get(SLOTS_VARIABLE, "1")
     if not text.isdecimal() or int(text) < 1:
@@ -114,7 +114,11 @@ def read_slots_per_gpu() -> int:
 
 
 def get_lock_folder() -> Path:
-    """Return the folder of the locks: one per user and machine, never on a shared file system."""
+    """Return the folder for lock files, which is created if it does not exist.
+
+    There is one per user and machine. By default it is in the folder for temporary files, so that
+    it is not on a shared file system.
+    """
     given = os.environ.get(LOCKS_VARIABLE)
     if given is None:
         folder = Path(tempfile.gettempdir(), f"tasktransfer-{os.getuid()}")

@@ -22,9 +22,9 @@ def start_energy_meter(device: torch.device) -> Callable[[], float | None]:
 
     Returns:
         A function that returns the joules since this call, or None if the device does not report
-        them. Trainings that share a GPU each count an equal part of its energy, by its slots.
+        them. If trainings may share the GPU, its energy is divided by the number of its slots.
     """
-    read = _create_gpu_counter(device) if device.type == "cuda" else _read_nothing
+    read = _create_gpu_counter(device) if device.type == "cuda" else _return_none
     begin = read()
 
     def compute_joules() -> float | None:
@@ -42,13 +42,13 @@ def _create_gpu_counter(device: torch.device) -> Counter:
     try:
         import pynvml  # noqa: PLC0415 - only needed with a GPU
     except ImportError:
-        return _read_nothing
+        return _return_none
     try:
         pynvml.nvmlInit()
         uuid = torch.cuda.get_device_properties(device).uuid
         handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
     except pynvml.NVMLError:
-        return _read_nothing
+        return _return_none
 
     def read() -> int | None:
         try:
@@ -59,5 +59,5 @@ def _create_gpu_counter(device: torch.device) -> Counter:
     return read
 
 
-def _read_nothing() -> None:
+def _return_none() -> None:
     return None

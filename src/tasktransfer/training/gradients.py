@@ -1,7 +1,7 @@
 """Gradient accumulation for one update, in micro-batches as large as fit into memory.
 
-The size of the micro-batches changes sums by rounding only. It changes dropout masks, since each
-micro-batch samples its own.
+The size of the micro-batches changes sums by rounding only. It also changes dropout masks, since
+each micro-batch samples its own.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def set_pair_gradients(
 
     Returns:
         Each batch's mean loss, and the cosine similarity of the two batches' gradients over the
-        parameters that both depend on; 0 if there are none.
+        parameters on which both losses depend. The similarity is 0 if there are none.
     """
     losses: list[Tensor] = []
     of_each: list[list[Tensor | None]] = []
@@ -153,9 +153,9 @@ def _run_first_pass(
     setup: Setup,
     halves: HalfWeights | None,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the summed loss of a whole batch, and its gradients by micro-batch.
+    """Return the summed loss of a whole batch, and its slopes by micro-batch.
 
-    The gradients are those of ``compute_encoding_gradients``.
+    Both come from ``compute_encoding_gradients``.
     """
     encodings = []
     if halves is not None:

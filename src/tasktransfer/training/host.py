@@ -93,9 +93,9 @@ def _request_job(connection: socket.socket, arguments: Sequence[str], threads: i
         "arguments": [*arguments],
         "environment": dict(os.environ),
         "folder": str(Path.cwd()),
-        "key": _compute_key(threads),
+        "key": _compute_environment_digest(threads),
     }
-    socket.send_fds(connection, [_TAKEN], [0, 1, 2, *_find_console()])
+    socket.send_fds(connection, [_TAKEN], [0, 1, 2, *_list_console_descriptors()])
     connection.sendall(json.dumps(request).encode() + b"\n")
     before = signal.signal(signal.SIGINT, lambda *_: _send_interrupt(connection))
     try:
@@ -112,8 +112,8 @@ def _read_exit_code(connection: socket.socket) -> int:
     return 1
 
 
-def _find_console() -> list[int]:
-    """Return the descriptor of the console for output that cannot go to the log, if available."""
+def _list_console_descriptors() -> list[int]:
+    """Return the console's descriptor as a list, or an empty list if there is no open console."""
     with suppress(OSError, ValueError):
         number = int(os.environ.get(CONSOLE, ""))
         os.fstat(number)
@@ -145,7 +145,7 @@ def _find_workflow() -> int | None:
     return workflow if ancestor else None
 
 
-def _compute_key(threads: int) -> str:
+def _compute_environment_digest(threads: int) -> str:
     """Return a digest of the environment and threads that all jobs of a host must share.
 
     Libraries read the environment only once.
@@ -195,7 +195,7 @@ class _Host:
             listener.bind(str(path))
             listener.listen(128)
             numbers = listener.fileno(), workflow
-            command = [*program, *map(str, numbers), _compute_key(self.threads)]
+            command = [*program, *map(str, numbers), _compute_environment_digest(self.threads)]
             threads = {"OMP_NUM_THREADS": str(max(1, self.threads)), **THREADS}
             quiet = subprocess.DEVNULL
             subprocess.Popen(
@@ -278,7 +278,7 @@ def _import_modules(modules: Sequence[str]) -> bool:
 def _start_supervisors(queue: socket.socket, workflow: int, key: str, run: Command | None) -> None:
     """Fork a supervisor for each client until the workflow ends.
 
-    Without ``run``, every client is refused and runs its job itself.
+    Without ``run``, every connection is closed, and the clients run their jobs themselves.
     """
     host = os.getpid()
     while workflow not in _wait_for_readable(queue, workflow):

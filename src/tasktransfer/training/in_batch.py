@@ -28,7 +28,7 @@ class InBatchModel(FamilyModel, Protocol):
         ...
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Return the encodings that the loss compares, (examples, ...)."""
+        """Return the encodings that the loss compares, of shape (examples, ...)."""
         ...
 
     def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def compute_encoding_gradients(
     return loss.detach(), list(torch.split(slopes, [len(each) for each in encodings]))
 
 
-def compute_dev_loss(
+def compute_in_batch_dev_loss(
     model: InBatchModel, split: EncodedSplit, setup: Setup, batch_size: int, tokens: int
 ) -> float:
     """Return the mean loss over a split in batches of consecutive examples.

@@ -299,7 +299,10 @@ def _train_round(
 
 
 def _sample_answers(splits: Splits, stage: Stage, number: int) -> Splits:
-    """Return the splits with the round's gold answers, if one of several is sampled."""
+    """Return the splits with the gold answers that are sampled for a round.
+
+    The splits are unchanged if the stage always uses the first answer.
+    """
     if stage.training.fidelity.several_answers == "first":
         return splits
     return {task: split.sample_answers([stage.seed, number]) for task, split in splits.items()}
@@ -363,7 +366,10 @@ def _restore_state(
     snapshots: Snapshots | None,
     fresh: Trained,
 ) -> Trained | None:
-    """Restore the state of an interrupted training, and return its history; None without one."""
+    """Restore the state of an interrupted training, and return its history.
+
+    Return None if there is no usable state.
+    """
     kept = snapshots.read_state() if snapshots is not None else None
     if kept is None:
         return None

@@ -143,7 +143,10 @@ def count_trainable_parameters(model: FamilyModel) -> int:
 
 
 def count_split_instances(splits: Mapping[tuple[str, str], EncodedSplit]) -> dict[str, Sizes]:
-    """Return the number of instances by task and split; 0 for a split that is not used."""
+    """Return the number of instances by task and split.
+
+    The number is 0 for a split that is not used.
+    """
     sizes: dict[str, Sizes] = {}
     for (task, split), examples in splits.items():
         size = sizes.setdefault(task, {"train": 0, "dev": 0, "test": 0})

@@ -42,7 +42,7 @@ def read_min_seconds() -> float:
     """Return ``MIN_SECONDS`` or its override from the environment.
 
     Raises:
-        ConfigError: the override is not a number of 0 or more.
+        ConfigError: the override is not a non-negative number.
     """
     text = os.environ.get(MIN_SECONDS_VARIABLE, str(MIN_SECONDS))
     try:
@@ -142,7 +142,7 @@ class Snapshots:
             # torch reports a full disk as RuntimeError. The training can continue without a state.
             self.say(
                 f"{part}: The state of the training cannot be written ({error}), so a killed run "
-                "would repeat this epoch."
+                "would repeat this round."
             )
         finally:
             with suppress(OSError):

@@ -66,7 +66,7 @@ def train_stage(job: Job) -> Record:
     Raises:
         DataError: an encoded split is missing or empty.
         ModelError: the checkpoint cannot be loaded.
-        ConfigError: the stage names a part, a measure or a merge that is not possible.
+        ConfigError: the stage specifies a part, a measure or a merge that is not possible.
         TrainingError: the loss is not a finite number.
         MemoryShortageError: not even one instance at a time fits into memory.
         StorageError: the disk is full or cannot be written.
@@ -210,7 +210,10 @@ def _fit_new_heads(
     splits: Mapping[str, EncodedSplit],
     setup: Setup,
 ) -> None:
-    """Fit the heads that do not come from an earlier stage, if the stage initialises them so."""
+    """Fit the heads that do not come from an earlier stage.
+
+    Nothing is fitted if heads are initialised at random, or if the model is not an encoder.
+    """
     if stage.training.head_initialization == "random" or not isinstance(model, Encoder):
         return
     new = {name: tasks[name] for name in list_new_heads(stage)}
@@ -220,7 +223,7 @@ def _fit_new_heads(
 
 
 def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
-    """Return the number of examples that a training reads and predicts, for the remaining time."""
+    """Return the number of examples that a training processes without early stopping."""
     times = {"train": schedule.epochs, "dev": schedule.rounds, "test": 1}
     return round(sum(len(examples) * times[split] for (_, split), examples in splits.items()))
 
@@ -273,7 +276,10 @@ def _remove_rounds_after(folder: Path, last: int) -> None:
 
 
 def _describe_missing_rounds(job: Job, state: TrainingState) -> str:
-    """Return why a training cannot resume from a state: missing checkpoints of earlier rounds."""
+    """Return which checkpoints a training would need to resume from a state but are missing.
+
+    Return an empty string if none is missing, or if the job keeps no rounds.
+    """
     if not job.keeps_rounds:
         return ""
     gone = list_missing_rounds(job.out, job.stage, state["history"]["rounds"][-1]["round"])

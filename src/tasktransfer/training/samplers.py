@@ -99,14 +99,18 @@ def _group_batches(
 
 
 def get_batch_size(training: Training) -> int:
-    """Return the number of examples per batch; ``training.batch_size`` is that per update."""
+    """Return the number of examples per batch.
+
+    This differs from ``training.batch_size``, the number per update, if an update has several
+    batches.
+    """
     return max(1, training.batch_size // training.fidelity.batches_per_update)
 
 
-def sample_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_tasks_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return one batch per update, of a task that is sampled uniformly (PoE, section VI-C).
 
-    The number of updates is that of ``task_batches``. A task's examples come in shuffled passes, so
+    There are as many updates as for ``task_batches``. A task's examples come in shuffled passes, so
     none repeats before all were used. Every weight is 1, because sampling sets the tasks'
     proportions.
     """
@@ -115,10 +119,13 @@ def sample_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) ->
     return _fill_updates(generator, drawn.tolist(), sizes, training.batch_size)
 
 
-def sample_by_temperature(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_tasks_by_temperature(
+    sizes: Sizes, training: Training, seed: int, epoch: int
+) -> list[Update]:
     """Return one batch per update, of a task sampled by its size to the power 1 / ``TEMPERATURE``.
 
-    This lies between sampling in proportion to size and ``uniform``, which it otherwise equals.
+    This lies between sampling in proportion to size and ``uniform``. It differs from ``uniform`` in
+    these probabilities only.
     """
     generator = np.random.default_rng([seed, epoch])
     shares = np.array([sizes[task] for task in sorted(sizes)]) ** (1 / TEMPERATURE)
@@ -149,12 +156,12 @@ def sample_random_weights(sizes: Sizes, training: Training, seed: int, epoch: in
     """Return updates of one batch per task, with random loss weights that change each update.
 
     The weights are a softmax of standard normal numbers (Lin et al. 2021). This is a control:
-    gradient surgery has not been shown to be better (Kurin et al. 2022, Xin et al. 2022). The
-    number of batches is that of ``task_batches``; batches of small tasks repeat.
+    gradient surgery has not been shown to be better (Kurin et al. 2022, Xin et al. 2022). There
+    are about as many batches as for ``task_batches``, so those of small tasks repeat.
     """
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
-    every = _sample_every_task(generator, sizes, training.batch_size)
+    every = _iterate_batches_by_task(generator, sizes, training.batch_size)
     updates: list[Update] = []
     for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / len(tasks))):
         drawn = np.exp(generator.standard_normal(len(tasks)))
@@ -164,18 +171,22 @@ def sample_random_weights(sizes: Sizes, training: Training, seed: int, epoch: in
     return updates
 
 
-def sample_every_task(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
+def sample_bandit_candidates(
+    sizes: Sizes, training: Training, seed: int, epoch: int
+) -> list[Update]:
     """Return updates of one batch per task, from which a bandit selects two during training.
 
-    These are the batches of the target and of one source (``core.bandits``). The number of trained
-    batches is therefore that of ``task_batches``. The other batches are skipped, which is harmless
-    because batches are sampled at random.
+    These are the batches of the target and of one source (``core.bandits``). About as many
+    batches are therefore trained as for ``task_batches``. The other batches are skipped, which is
+    harmless because batches are sampled at random.
     """
-    every = _sample_every_task(np.random.default_rng([seed, epoch]), sizes, training.batch_size)
+    every = _iterate_batches_by_task(
+        np.random.default_rng([seed, epoch]), sizes, training.batch_size
+    )
     return [next(every) for _ in range(math.ceil(_count_batches(sizes, training.batch_size) / 2))]
 
 
-def _sample_every_task(
+def _iterate_batches_by_task(
     generator: np.random.Generator, sizes: Sizes, step: int
 ) -> Iterator[tuple[Batch, ...]]:
     """Yield one batch of every task endlessly, in shuffled passes as in ``uniform``."""
@@ -190,7 +201,7 @@ def _sample_every_task(
 def mix_tasks(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
     """Return updates whose instances come from uniformly sampled tasks (PoE, section VI-C).
 
-    The number of updates is that of ``task_batches``. The instances of a task form a batch, which
+    There are as many updates as for ``task_batches``. The instances of a task form a batch, which
     is weighted by its fraction of the update. The update's loss is therefore the mean over its
     instances. They come in shuffled passes as in ``uniform``.
     """
@@ -224,13 +235,13 @@ def pair_instances(sizes: Sizes, training: Training, seed: int, epoch: int) -> l
 
 SAMPLERS: dict[Sampler, Callable[[Sizes, Training, int, int], list[Update]]] = {
     "task_batches": build_task_batches,
-    "uniform": sample_uniformly,
+    "uniform": sample_tasks_uniformly,
     "mixed": mix_tasks,
     "together": pair_instances,
-    "temperature": sample_by_temperature,
+    "temperature": sample_tasks_by_temperature,
     "random_weights": sample_random_weights,
-    "exp3": sample_every_task,
-    "ucb1": sample_every_task,
+    "exp3": sample_bandit_candidates,
+    "ucb1": sample_bandit_candidates,
 }
 
 
@@ -253,7 +264,10 @@ def compute_task_weights(
 def _shuffle_task(
     generator: np.random.Generator, task: str, size: int, step: int, weight: float = 1.0
 ) -> list[Batch]:
-    """Return one shuffled pass over a task in batches of ``step``; the last may be smaller."""
+    """Return one shuffled pass over a task in batches of ``step`` examples.
+
+    The last batch may be smaller.
+    """
     order = generator.permutation(size).tolist()
     return [Batch(task, tuple(order[i : i + step]), weight) for i in range(0, size, step)]
 
@@ -331,7 +345,7 @@ class Schedule:
         last = min(number * self._updates_per_round, self.updates)
         for update in range((number - 1) * self._updates_per_round, last):
             epoch, position = divmod(update, self._updates_per_epoch)
-            yield self._updates(epoch + 1)[position]
+            yield self._build_epoch(epoch + 1)[position]
 
     @property
     def _updates_per_round(self) -> int:
@@ -353,7 +367,7 @@ class Schedule:
             return batches // fidelity.batches_per_update
         return math.ceil(batches / fidelity.batches_per_update)
 
-    def _updates(self, epoch: int) -> list[Update]:
+    def _build_epoch(self, epoch: int) -> list[Update]:
         if self._epoch[0] != epoch:
             sampler = SAMPLERS[self.sampler]
             if self.weigh_alone and self.sampler == "task_batches":

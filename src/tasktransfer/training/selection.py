@@ -16,8 +16,7 @@ from tasktransfer.metrics.measures import MEASURES, Measure, convert_to_numbers,
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate_split
-from tasktransfer.training.in_batch import compute_dev_loss as compute_in_batch_dev_loss
-from tasktransfer.training.in_batch import uses_in_batch_loss
+from tasktransfer.training.in_batch import compute_in_batch_dev_loss, uses_in_batch_loss
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.setup import Setup
 
@@ -59,8 +58,8 @@ def compute_dev_measures(
     """Compute the dev measures of every selecting task.
 
     Returns:
-        All measures by task, and the values for the selection by task: one value, or one per metric
-        for ``score`` by the release's metrics, as in the toolkit.
+        All measures by task, and the values for the selection by task. A task has one value, or one
+        per metric if the stage selects by ``score`` with the release's metrics, as in the toolkit.
 
     Raises:
         TrainingError: a loss is not a finite number.

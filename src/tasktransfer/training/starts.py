@@ -16,7 +16,7 @@ from tasktransfer.training.job import Job
 
 
 def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Note) -> FamilyModel:
-    """Load the model of a job's stage before its first update.
+    """Load the model with which a job's stage starts.
 
     A stage that continues from another stage's complete best round is loaded from that checkpoint.
     Any other stage starts from its base model, into which the parts of its starts are copied.

@@ -10,7 +10,7 @@ import torch
 def set_switches(threads: int, deterministic: bool) -> torch.device:
     """Set torch's switches for a training.
 
-    On a CPU, equal seeds always give equal results. On a GPU they do if ``deterministic``;
+    On a CPU, the same seed always gives the same results. On a GPU it does if ``deterministic``;
     otherwise results agree to rounding. Deterministic attention uses plain matrix products, because
     the backward passes of fused kernels add in any order. An operation without a deterministic
     kernel raises an error.

@@ -2,7 +2,7 @@
 
 They substitute for the public checkpoints: a short language-model pre-training on the dialogues
 gives transfer a pre-trained model to start from, as in the paper. The recipe and the text determine
-everything, so equal texts give equal models.
+everything, so identical texts give identical models.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def build_tiny_model(
 
 
 def describe_recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
-    """Return the recipe that determines a tiny model; equal recipes give equal models.
+    """Return the recipe that determines a tiny model. Identical recipes give identical models.
 
     Raises:
         DataError: the instances are missing or damaged.
@@ -94,7 +94,7 @@ def collect_training_texts(instances: Sequence[Path]) -> Texts:
 
 
 def _iterate_rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
-    """Yield every training instance with its task; a folder's manifest names its dataset."""
+    """Yield every training instance with its task, from the dataset in each folder's manifest."""
     for folder in instances:
         cached = read_manifest(folder)
         for name in cached.tasks:

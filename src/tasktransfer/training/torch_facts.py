@@ -54,7 +54,7 @@ class TorchFacts:
 
 
 def collect_torch_facts() -> TorchFacts:
-    """Return facts about torch and its hardware; CUDA is initialised if there is a GPU."""
+    """Return facts about torch and its hardware. This initialises CUDA if there is a GPU."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [torch.cuda.get_device_properties(number) for number in range(count)]
     has = count > 0 and torch.cuda.is_bf16_supported(including_emulation=False)

@@ -54,7 +54,7 @@ class _TrackedRun:
 
     def __init__(self, name: str, job: Job, **options: Any) -> None:
         self._client = _import_client(name, name)
-        project, config = format_project(job.study), describe_stage(job.stage)
+        project, config = format_project_name(job.study), describe_stage(job.stage)
         self._client.init(project=project, name=job.stage.path, config=config, **options)
 
     def log(self, values: Values, step: int) -> None:
@@ -138,6 +138,6 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
     }
 
 
-def format_project(study: str) -> str:
-    """Return a name for a study's project, without characters that the clients refuse."""
+def format_project_name(study: str) -> str:
+    """Return a name for a study's project, without characters that the clients reject."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in study)

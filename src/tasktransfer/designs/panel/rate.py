@@ -44,7 +44,7 @@ def rate_pairs(
         ModelError, RecordError: an expert is missing, or has changed since its training.
     """
     from tasktransfer.evaluation.instance_predictions import predict_outcome_numbers  # noqa: PLC0415  # imports torch
-    from tasktransfer.jobs.node_jobs import build_places  # noqa: PLC0415
+    from tasktransfer.jobs.node_jobs import build_evaluation_inputs  # noqa: PLC0415
 
     experts, others = _find_raters(study, seed)
     lines = list(read_json_lines(file))
@@ -67,7 +67,9 @@ def rate_pairs(
     def rate_with(run: Run) -> list[float]:
         (node,) = run.evaluations
         assert isinstance(node.of, Outcome)
-        return predict_outcome_numbers(node, node.of, build_places(study, node, threads), instances)
+        return predict_outcome_numbers(
+            node, node.of, build_evaluation_inputs(study, node, threads), instances
+        )
 
     ratings = {domain: rate_with(run) for domain, run in experts.items()}
     alone = {name: rate_with(run) for name, run in others.items()}

@@ -25,11 +25,11 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.jobs.export_candidates import choose_task
 from tasktransfer.jobs.learning_curve import (
     CurveRow,
-    build_points,
+    build_curve_rows,
     compute_learning_curves,
     describe_curve,
-    list_dialogues,
-    read_limited,
+    list_training_dialogues,
+    read_limited_instances,
 )
 from tasktransfer.results.collect import Collected, gather_records
 from tasktransfer.results.frame_files import read_brought_frame
@@ -141,7 +141,7 @@ def _build_curve_rows(
             scored.append(((f"{fraction}",), seed, score_task_rows(collected, run, rows, task)))
             sizes[fraction].append(collected.record(stage)["sizes"][task]["train"])
     study, limit = collected.study, stage.training.limit_train
-    train = read_limited(study, stage.data, task, "train", limit)
+    train = read_limited_instances(study, stage.data, task, "train", limit)
     names = (dataset, stage.model.name, task, format_training_name(stage.model))
-    for point in build_points(scored, len(list_dialogues(task, train)), sizes):
+    for point in build_curve_rows(scored, len(list_training_dialogues(task, train)), sizes):
         yield (*names, *point)
