@@ -189,7 +189,7 @@ def differences(frames: Frames) -> pd.DataFrame:
 def answer(frames: Frames) -> list[str]:
     """Name the tasks whose scores change significantly without earlier turns."""
     from tasktransfer.present.sentences import (
-        format_with_interval,
+        format_value_with_interval,
         is_significantly_negative,
         is_significantly_positive,
         join_names,
@@ -206,7 +206,7 @@ def answer(frames: Frames) -> list[str]:
     for rows, what in ((worse, "Scores drop"), (better, "Scores rise")):
         points = [
             f"{row['task']} with its last {row['turns']} "
-            f"({format_with_interval(row['value'], row['low'], row['high'], '+.1f')}, "
+            f"({format_value_with_interval(row['value'], row['low'], row['high'], '+.1f')}, "
             f"{row['model']})"
             for row in rows.to_dict("records")
         ]

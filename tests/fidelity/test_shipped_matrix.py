@@ -31,7 +31,7 @@ from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.present.numbers import DIFFERENCES
-from tasktransfer.present.sentences import format_with_interval
+from tasktransfer.present.sentences import format_value_with_interval
 from tasktransfer.present.tables import PrintedTable, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
@@ -490,7 +490,9 @@ def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
         & (cells["algorithm"] == "pretrain_finetune")
     ].to_dict("records")
     assert f"a baseline of {row['baseline_score']:.1f} by {row['improvement']:.1f} %" in words
-    interval = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
+    interval = format_value_with_interval(
+        row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES
+    )
     assert interval.replace(" [", " points [") in words
 
 

@@ -145,9 +145,9 @@ def test_labels_without_a_font_are_numbered(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ())
     numbers = fonts.number_undrawable_labels(["billing", "退款", "café ✓", "物流", "ไทย"])
     assert numbers == {"退款": "#2", "物流": "#4", "ไทย": "#5"}
-    (sentence,) = fonts.describe_numbers(numbers)
+    (sentence,) = fonts.describe_label_numbers(numbers)
     assert sentence.endswith("so they are numbered: #2 is 退款, #4 is 物流, #5 is ไทย.")
-    assert fonts.describe_numbers({}) == []
+    assert fonts.describe_label_numbers({}) == []
 
 
 def test_an_installed_font_is_used_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.report.targets import (
     render_targets,
 )
 from tasktransfer.present.numbers import format_signed
-from tasktransfer.present.sentences import format_with_interval
+from tasktransfer.present.sentences import format_value_with_interval
 
 NAN = float("nan")
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -306,7 +306,7 @@ def test_the_sign_of_a_bound_is_visible(value: float, form: str, text: str) -> N
 
 
 def test_an_interval_that_ends_below_0_says_so() -> None:
-    assert format_with_interval(-2.5, -5.0, -0.03, "+.1f") == "−2.5 [−5.0, −0.03]"
+    assert format_value_with_interval(-2.5, -5.0, -0.03, "+.1f") == "−2.5 [−5.0, −0.03]"
 
 
 def test_hollow_marks_are_explained_only_if_an_interval_excludes_0() -> None:

@@ -30,7 +30,7 @@ from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.present.sentences import (
     excludes_zero,
     format_fraction,
-    format_with_interval,
+    format_value_with_interval,
     is_significantly_negative,
     is_significantly_positive,
     join_names,
@@ -213,8 +213,8 @@ def test_only_what_tests_bear_is_sure() -> None:
 
 
 def test_words_of_sentences() -> None:
-    assert format_with_interval(1.25, 0.4, 2.0, "+.1f") == "+1.2 [+0.4, +2.0]"
-    assert format_with_interval(1.0, None, None, ".1f") == "1.0"
+    assert format_value_with_interval(1.25, 0.4, 2.0, "+.1f") == "+1.2 [+0.4, +2.0]"
+    assert format_value_with_interval(1.0, None, None, ".1f") == "1.0"
     assert [join_names(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
         "", "a", "a and b", "a, b and c",
     ]  # fmt: skip

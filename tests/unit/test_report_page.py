@@ -32,7 +32,7 @@ from tasktransfer.present.kit.style import format_signed, save_figure
 from tasktransfer.present.marks import describe_limits
 from tasktransfer.present.numbers import format_named_p, format_p_value
 from tasktransfer.present.page.missing_results import STATES
-from tasktransfer.present.sentences import format_with_interval
+from tasktransfer.present.sentences import format_value_with_interval
 from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import DAMAGED, State
@@ -336,7 +336,7 @@ def test_the_answer_s_picture_has_the_numbers_on_screen_and_not_on_paper() -> No
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
     several = summary["model"].nunique() > 1
     for row in summary.itertuples():
-        value = format_with_interval(row.mean, row.joint_low, row.joint_high, "+.1f")
+        value = format_value_with_interval(row.mean, row.joint_low, row.joint_high, "+.1f")
         shown = f"{value}, {format_named_p('q', row.joint_q)}"
         assert (shown in texts) != several, "lines of several models have no room"
     one = summary[summary["model"] == summary["model"].iloc[0]]

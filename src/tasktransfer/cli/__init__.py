@@ -40,7 +40,7 @@ from tasktransfer.cli.examples import add_examples
 from tasktransfer.cli.groups import GroupedParser, remove_job_prefix
 from tasktransfer.cli.host import PROGRAM as PROGRAM_OF_HOST
 from tasktransfer.cli.options import DEFAULT_CONFIG
-from tasktransfer.cli.parsers import Parser, refuse_arguments
+from tasktransfer.cli.parsers import Parser, report_unknown_arguments
 from tasktransfer.errors import (
     StorageError,
     TaskTransferError,
@@ -90,7 +90,7 @@ HOST_COMMANDS = (
 
 
 def run_and_leave() -> NoReturn:
-    """Run the command of the command line, and end the process without Python's clean-up.
+    """Run the command that the command line specifies, and exit without Python's clean-up.
 
     The workflow's host process runs the commands of ``HOST_COMMANDS``. Python's clean-up would take
     torch a second or two, during which the device is not free for the next run.
@@ -124,7 +124,7 @@ def _flush_output() -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    The exit code is 0, that of the error (see ``errors``), or 130 after Ctrl-C.
+    The exit code is 0, the exit code of the error (see ``errors``), or 130 after Ctrl-C.
     """
     return run_command(parse_arguments(sys.argv[1:] if arguments is None else arguments))
 
@@ -146,7 +146,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     if len(left) == 1 and not left[0].startswith("-") and _has_default_config(args):
         args.config = left[0]
     elif left:
-        refuse_arguments(parser, words, left)
+        report_unknown_arguments(parser, words, left)
     return args
 
 

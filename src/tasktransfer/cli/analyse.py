@@ -23,23 +23,23 @@ from tasktransfer.files import json_text
 
 def add_commands(commands: Any) -> None:
     """Add the commands that read records, and ``regret``, which reads any matrix of scores."""
-    command = add_command(commands, "collect", collect)
+    command = add_command(commands, "collect", collect_tables)
     add_flag(command, "--complete", "fail and write nothing if a planned run has no usable record")
-    command = add_command(commands, "choose", choose)
+    command = add_command(commands, "choose", write_selection)
     add_option(
         command,
         "--name",
         "NAME",
         "make the selection with this name (default: the first pending one)",
     )
-    add_command(commands, "statistics", statistics)
-    command = add_command(commands, "figures", figures)
+    add_command(commands, "statistics", compute_statistics)
+    command = add_command(commands, "figures", draw_study_figures)
     what = (
         "draw for the screen (PNG and PDF with titles, and the tables) or for a paper (PDF and PGF "
         "files 5.5 or 3.3 inches wide with a LaTeX caption, in figures/paper; default: screen)"
     )
     command.add_argument("--style", choices=("screen", "paper"), default="screen", help=what)
-    add_command(commands, "report", report)
+    add_command(commands, "report", write_study_report)
     command = add_command(commands, "regret", evaluate_selectors, config=False)
     what = (
         "read a CSV file with the columns model, source, target, seed, score, and one per selector"
@@ -65,7 +65,7 @@ def add_commands(commands: Any) -> None:
     add_json_option(command)
 
 
-def collect(args: argparse.Namespace) -> None:
+def collect_tables(args: argparse.Namespace) -> None:
     """Build the Parquet tables from the available records."""
     from tasktransfer.designs.commands import write_collected_tables
 
@@ -73,7 +73,7 @@ def collect(args: argparse.Namespace) -> None:
     write_collected_tables(design, study, complete=args.complete)
 
 
-def choose(args: argparse.Namespace) -> None:
+def write_selection(args: argparse.Namespace) -> None:
     """Write a pending selection, for example the sources of a multi-source transfer study."""
     study, design = open_design(args)
     if not study.plan.choices or design.choose is None:
@@ -85,7 +85,7 @@ def choose(args: argparse.Namespace) -> None:
     design.choose(study, study.get_choice(args.name or first.name).name)
 
 
-def statistics(args: argparse.Namespace) -> None:
+def compute_statistics(args: argparse.Namespace) -> None:
     """Compute intervals, tests, ranks, variances and agreement from the collected tables."""
     from tasktransfer.designs.commands import write_statistics
 
@@ -93,7 +93,7 @@ def statistics(args: argparse.Namespace) -> None:
     write_statistics(design, study)
 
 
-def figures(args: argparse.Namespace) -> None:
+def draw_study_figures(args: argparse.Namespace) -> None:
     """Draw the figures whose data changed, and print the paper's tables."""
     from tasktransfer.designs.commands import write_figures, write_paper_figures
 
@@ -101,7 +101,7 @@ def figures(args: argparse.Namespace) -> None:
     (write_paper_figures if args.style == "paper" else write_figures)(design, study)
 
 
-def report(args: argparse.Namespace) -> None:
+def write_study_report(args: argparse.Namespace) -> None:
     """Write one HTML file with the study's answer, tables, figures and provenance."""
     from tasktransfer.designs.commands import write_report
 

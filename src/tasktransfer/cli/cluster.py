@@ -100,7 +100,7 @@ def write_pilot_jobs(args: argparse.Namespace) -> None:
 def _format_scripts(
     folder: Path, paths: Sequence[Path], left: Mapping[str, str], jobs: Mapping[str, str]
 ) -> str:
-    """Format the paths of the scripts with their missing nodes, or the submitted jobs."""
+    """Format the paths of the scripts, or the submitted jobs, with their numbers of nodes."""
     lines = [
         f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}"
         for name, job in jobs.items()

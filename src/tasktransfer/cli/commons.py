@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``import`` and ``export_runs``."""
+    """Add ``import`` and ``export``."""
     command = add_command(commands, "import", import_shards)
     add_option(
         command,
@@ -71,13 +71,13 @@ def import_shards(args: argparse.Namespace) -> None:
         )
     print_result(result, shards.as_text, as_json=args.json)
     if args.figures and not args.dry_run:
-        _write_outputs(args)
+        _write_analysis(args)
     if problem := shards.find_error(result):
         raise problem
 
 
-def _write_outputs(args: argparse.Namespace) -> None:
-    """Write tables, statistics, figures and report; missing results are marked as missing."""
+def _write_analysis(args: argparse.Namespace) -> None:
+    """Write tables, statistics, figures and report, which mark missing results."""
     from contextlib import redirect_stdout
 
     from tasktransfer.designs.commands import (

@@ -43,7 +43,7 @@ def add_commands(commands: Any) -> None:
     what = "assume N parallel training runs (default: one per GPU, or one per core without GPUs)"
     add_number(command, "--devices", what)
     what = (
-        "forecast for this kind of device (default: that of the records, or else of this machine)"
+        "forecast for this kind of device (default: device of the records, or else of this machine)"
     )
     command.add_argument("--on", choices=("cpu", "gpu"), help=what)
     add_option(

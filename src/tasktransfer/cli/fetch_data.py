@@ -32,7 +32,7 @@ def add_fetch_command(parts: Any) -> None:
         command,
         "--mirror",
         "URL",
-        "download from this address of a folder that holds the archives by name",
+        "download the archives from the folder at this address",
     )
     add_flag(command, "--accept-licences", "accept the printed licences without confirmation")
 

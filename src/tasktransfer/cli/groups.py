@@ -31,7 +31,7 @@ class GroupedParser(Parser):
         """Return the help with a list of commands for each group, without the steps of ``job``."""
         summaries = {**list_command_summaries(self), JOB: _JOB_HELP}
         lists = [
-            _list_commands(title, names, summaries)
+            _format_commands(title, names, summaries)
             for title, names in {**GROUPS, "Steps": (JOB,)}.items()
         ]
         options = "options:\n  -h, --help    show this help message and exit\n"
@@ -52,7 +52,7 @@ def remove_job_prefix(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
     steps = [name for name in summaries if name not in grouped]
     if len(words) == 1 or words[1] in ("-h", "--help"):
         print(f"usage: {parser.prog} {JOB} STEP ...\n")
-        print(_list_commands("Steps of a study, which the workflow runs", steps, summaries))
+        print(_format_commands("Steps of a study, which the workflow runs", steps, summaries))
         print(f"`{parser.prog} {JOB} STEP --help` describes a step.")
         parser.exit()
     if words[1] not in steps:
@@ -60,7 +60,7 @@ def remove_job_prefix(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
     return list(words[1:])
 
 
-def _list_commands(title: str, names: Sequence[str], summaries: Mapping[str, str]) -> str:
+def _format_commands(title: str, names: Sequence[str], summaries: Mapping[str, str]) -> str:
     lines = [f"{title}:"]
     for name in names:
         summary = " ".join(summaries[name].split())

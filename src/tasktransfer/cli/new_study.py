@@ -114,7 +114,7 @@ def write_study(
     Args:
         declared: the dataset as ``data check`` declares it, with paths relative to the current
             folder.
-        lengths: lengths of the dialogues, to declare what is kept of truncated ones.
+        lengths: lengths of the dialogues, to declare which part of a truncated dialogue is kept.
 
     Raises:
         ConfigError: the folder contains a study, the requested task does not exist, or no study of
@@ -192,8 +192,9 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
 def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
     """Yield mappings from dataset to FETA tasks, with fewer tasks each time.
 
-    They have all classification tasks, those of the target's kind, a few, one per dataset, and
-    none. Without sources, only the baseline and the references are left.
+    The first has all classification tasks. The next two have ``FEW_SOURCES`` tasks and one task per
+    dataset, which are of the target's kind if the dataset has this kind. The last is empty, which
+    leaves only the baseline and the references.
     """
     classified = ("utterance_classification", "dialogue_classification", "multi_label")
 
@@ -280,10 +281,10 @@ def _can_be_tuned(model: str, family: str | None) -> bool:
 
 
 def choose_model_names(models: Sequence[str]) -> list[str]:
-    """Return distinct names of the models for the config: the last parts of their paths.
+    """Return distinct names of the models for the config, from the last parts of their paths.
 
     Raises:
-        ConfigError: a model is given twice, or a study cannot have its name.
+        ConfigError: a model is given twice.
     """
     names: list[str] = []
     for number, model in enumerate(models):
@@ -329,7 +330,7 @@ def _count_sources(config: Mapping[str, Any]) -> int:
 
 
 def _infer_family(folder: Path) -> str:
-    """Return the family of a checkpoint according to its config: encoder unless it generates."""
+    """Return the family of a checkpoint according to its config, by default ``encoder``."""
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
         return "encoder_decoder"
@@ -387,7 +388,7 @@ def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:
 
 
 def _make_relative(folder: Path, path: Path) -> str:
-    """Return a path relative to a study's folder; a path with ``~`` is returned unchanged."""
+    """Return a path relative to a study's folder, or unchanged if it begins with ``~``."""
     if str(path).startswith("~"):
         return str(path)
     result = os.path.relpath(path, folder)

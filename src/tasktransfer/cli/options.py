@@ -23,7 +23,7 @@ DEFAULT_CONFIG = "config.yaml"
 def add_command(
     commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
-    """Add a command; the docstring of ``function`` is its help.
+    """Add a command, whose help is the docstring of ``function``.
 
     Args:
         function: the function that runs the command, with the parsed arguments.
@@ -63,7 +63,7 @@ def add_number(parser: argparse.ArgumentParser, name: str, text: str, **more: An
 
 
 def add_repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """Add an option that may be given several times; its value is a list."""
+    """Add an option that may be given several times, whose value is a list."""
     add_option(
         parser, name, metavar, f"{text}; may be given several times", action="append", default=[]
     )
@@ -104,7 +104,7 @@ def parse_folder(text: str) -> Path:
     """
     if not text:
         raise argparse.ArgumentTypeError("The name of the folder is empty. Pass a name.")
-    with _refuse_unwritable(text):
+    with _convert_write_errors(text):
         path = Path(text)
         nearest = (part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         there = next(nearest, Path())
@@ -119,11 +119,11 @@ def parse_file(text: str) -> Path:
     """Convert an option's text to a file that exists or can be written.
 
     Raises:
-        argparse.ArgumentTypeError: it is a folder or a device, or its folder is not writable.
+        argparse.ArgumentTypeError: the path is a folder or a device, or its folder is not writable.
     """
     if not text:
         raise argparse.ArgumentTypeError("The name of the file is empty. Pass a name.")
-    with _refuse_unwritable(text):
+    with _convert_write_errors(text):
         path = Path(text)
         if path.is_dir():
             raise argparse.ArgumentTypeError(f"{path} is a folder. Choose a file.")
@@ -137,7 +137,7 @@ def parse_file(text: str) -> Path:
 
 
 @contextmanager
-def _refuse_unwritable(text: str) -> Iterator[None]:
+def _convert_write_errors(text: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -79,11 +79,11 @@ def check_data_files(args: argparse.Namespace) -> None:
             print(f"# {line}")
     for note in () if args.json else checked.notes:
         print_note(note)
-    _refuse_problems(checked)
+    _raise_problems(checked)
     print("No problem was found.", file=sys.stderr)
 
 
-def _refuse_problems(checked: CheckResult) -> None:
+def _raise_problems(checked: CheckResult) -> None:
     """Raise DataError if the files have problems."""
     lines = [*map(escape_line, checked.problems)]
     if any("set missing: skip" in line for line in lines):
@@ -104,7 +104,7 @@ def _as_json(checked: CheckResult) -> dict[str, Any]:
 
 
 def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
-    """Return a dataset's name: the requested one, or one derived from the file names.
+    """Return the requested name of a dataset, or a name derived from its files.
 
     Raises:
         ConfigError: the requested name has unsuitable characters or is a dataset of the package.
@@ -129,7 +129,10 @@ def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
 
 
 def derive_dataset_name(files: Sequence[Path]) -> str:
-    """Return a name for a dataset: that of its first file, or of its folder if it is a split."""
+    """Return a name for a dataset, derived from the name of its first file.
+
+    If this file is named after a split, the name of its folder is used.
+    """
     from tasktransfer.datasets.declared.files import SPLIT_WORDS, get_first_word
 
     first = files[0].absolute()
@@ -196,7 +199,7 @@ def create_study(args: argparse.Namespace) -> None:
     hours = _parse_hours(
         args.hours or _request_answer("--hours", "Time budget in hours on this machine")
     )
-    notes += _check_known_words(models, declared, name)
+    notes += _list_vocabulary_notes(models, declared, name)
     release = args.release or _find_release()
     request = StudyRequest(
         *(label, tuple(models), hours, args.out, name),
@@ -263,15 +266,15 @@ def _read_dataset(
     name = _choose_dataset_name(args.name, files)
     skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
     checked = check_files(files, name, None, **skip)
-    _refuse_problems(checked)
+    _raise_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
     return name, declared, checked.notes, checked.lengths
 
 
-def _check_known_words(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
-    """Return notes about models without a tokenizer, or that know too few words of a dataset.
+def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
+    """Return notes about models that know too few words of a dataset, or have no tokenizer.
 
-    A study ends with the same error, but only after its first jobs.
+    A study with this model ends with the same error, but only after its first jobs.
     """
     from tasktransfer.config.models import ModelConfig
     from tasktransfer.config.places import expand_path

@@ -35,10 +35,10 @@ class Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def refuse_arguments(
+def report_unknown_arguments(
     parser: argparse.ArgumentParser, words: Sequence[str], left: Sequence[str]
 ) -> NoReturn:
-    """Print the usage of a command, name the arguments that it does not take, and exit.
+    """Print the usage of a command and the arguments that it does not have, and exit.
 
     Args:
         parser: the parser of all commands.
@@ -57,7 +57,10 @@ def refuse_arguments(
 def iterate_parsers(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield (words of the command, such as ``data stats``; its parser), the top parser first."""
+    """Yield the words of each command, such as ``data stats``, with its parser.
+
+    The top parser comes first, with an empty text.
+    """
     yield parser.prog.partition(" ")[2], parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

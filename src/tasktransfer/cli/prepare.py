@@ -141,12 +141,12 @@ def prepare_dataset(args: argparse.Namespace) -> None:
     with _lock_folder(args.out, named, MAKER, MANIFEST, is_up_to_date) as needed:
         if needed:
             if not args.tiny_world:
-                _generate_part(study, dataset)
+                _generate_tiny_dataset(study, dataset)
             for line in cache_dataset(dataset, source, few_sample, args.out).told:
                 print(escape_line(f"{dataset}: {line}"), file=sys.stderr)
 
 
-def _generate_part(study: Study, dataset: str) -> None:
+def _generate_tiny_dataset(study: Study, dataset: str) -> None:
     """Generate a dataset of the tiny world that has a folder of its own, unless it exists."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_release
@@ -315,7 +315,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
 
 
 def _prepare_datasets(study: Study) -> list[Path]:
-    """Return the folders of the datasets' cached instances; write those that are missing."""
+    """Return the folders of the datasets' cached instances, and write the missing folders."""
     from tasktransfer.data.cache import cache_dataset
     from tasktransfer.datasets.tiny_world import generate_releases
     from tasktransfer.results.revisions import is_generated
@@ -330,6 +330,6 @@ def _prepare_datasets(study: Study) -> list[Path]:
             generate_releases(
                 Path(study.tiny_world), seed=made_from.seed, dialogues=made_from.dialogues
             )
-        _generate_part(study, dataset)
+        _generate_tiny_dataset(study, dataset)
         cache_dataset(dataset, study.get_release(dataset), data.few_sample, folder)
     return folders

@@ -100,7 +100,7 @@ def run_from_command_line(args: argparse.Namespace) -> None:
     study = run_study(request)
     if not plain:
         design = designs.get_design(study.config)
-        print(list_files_to_open(study, design), end="")
+        print(format_output_paths(study, design), end="")
         for sentence in design.advice(study):
             print(escape_line(sentence))
         for warning in design.warnings(study):
@@ -208,8 +208,8 @@ def build_job_environment() -> dict[str, str]:
     return {**os.environ, "PATH": path}
 
 
-def list_files_to_open(study: Study, design: Design) -> str:
-    """Return the lines that name the study's report, figures and tables."""
+def format_output_paths(study: Study, design: Design) -> str:
+    """Return lines with the paths of the study's report, figures and tables, if they exist."""
     from tasktransfer.designs.outputs import list_outputs
 
     outputs = list_outputs(design, study)

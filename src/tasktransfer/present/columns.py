@@ -78,12 +78,12 @@ def make_interval_column(
 
     def show(row: Row) -> str:
         ends = row[low], row[high]
-        return numbers.format_interval(*_bound(ends, bounds), form)
+        return numbers.format_interval(*_bound_interval(ends, bounds), form)
 
     return Column(Head(label, "number"), show)
 
 
-def _bound(ends: tuple[Any, Any], bounds: numbers.Range | None) -> tuple[Any, Any]:
+def _bound_interval(ends: tuple[Any, Any], bounds: numbers.Range | None) -> tuple[Any, Any]:
     return numbers.bound_interval(*ends, bounds) if bounds else ends
 
 
@@ -104,7 +104,7 @@ def make_estimate_column(
 
     def show(row: Row) -> str:
         value = numbers.format_number(row[key], form)
-        ends = _bound((row.get(low), row.get(high)), bounds)
+        ends = _bound_interval((row.get(low), row.get(high)), bounds)
         if is_missing(row[key]) or any(is_missing(end) for end in ends):
             return value
         first, last = (numbers.format_signed(end, form) for end in ends)

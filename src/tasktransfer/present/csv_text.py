@@ -34,7 +34,7 @@ def to_csv(frame: pd.DataFrame, *, float_format: str | None = None) -> str:
 def escape_formula(value: Any) -> Any:
     """Return a cell's value, with an apostrophe before a text that would be run as a formula.
 
-    Values that are not texts are returned unchanged.
+    Its line breaks become line feeds. Values that are not texts are returned unchanged.
     """
     if not isinstance(value, str):
         return value

@@ -105,7 +105,7 @@ class Table:
         described: returns the meaning of columns, for the Parquet file.
         runs: (row, run) → whether the row is computed from the run. By default the row's columns
             must agree with the run's method, model, seed and ``about``.
-        among: (row, its runs by ``runs``) → those that it uses, if this depends on each other.
+        among: (row, its runs by ``runs``) → the runs that it uses, if one run can rule out another.
     """
 
     name: str
@@ -241,8 +241,8 @@ class Analysis:
         missing: frames → planned runs without a result (with a column ``state``).
         missing_columns: runs without a result → the columns to print.
         facts: frames → provenance of the study, name and value.
-        styles: CSS files of the package that the blocks need, as for ``read_own_text``.
-        scripts: JavaScript files of the package that the blocks need, as for ``read_own_text``.
+        styles: CSS files of the package that the blocks need, as for ``read_package_text``.
+        scripts: JavaScript files of the package that the blocks need, as for ``read_package_text``.
         cells: frame whose rows ``explain`` finds without the name of a table, if any.
     """
 
@@ -269,7 +269,7 @@ class Analysis:
     cells: Cells | None = None
 
     def read_caption(self, name: str, caption: str) -> str:
-        """Return a table's or figure's caption; Snakemake's own report has the same text.
+        """Return the caption of a table or figure, which is the same in Snakemake's own report.
 
         Args:
             name: name of the file in ``workflow/report``.

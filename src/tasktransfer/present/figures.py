@@ -130,7 +130,7 @@ def describe_absent_figure(figure: Figure) -> AbsentOutput:
 
 
 def compute_drawing_digest(figure: Figure, part: Frames) -> str:
-    """Return the digest of everything that a figure depends on: frames, names and code."""
+    """Return a digest of the frames, names and code on which a figure depends."""
     metadata = part.metadata
     return compute_digest(
         {
@@ -148,7 +148,7 @@ def compute_drawing_digest(figure: Figure, part: Frames) -> str:
 
 
 def _compute_frame_digest(frame: pd.DataFrame) -> str:
-    """Return a digest of a frame's values in Arrow format, equal in all processes and machines."""
+    """Return a digest of a frame's values, which is the same on all machines."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -176,7 +176,10 @@ def _locate_source_file(draw: Any) -> str:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Read name → digest; empty if the file is missing or unreadable, so that all is redrawn."""
+    """Return the mapping from figure to digest that a manifest contains.
+
+    It is empty if the file is missing or unreadable, so that all figures are drawn again.
+    """
     try:
         manifest: Any = json_text.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -214,7 +217,9 @@ def list_paper_endings() -> tuple[str, ...]:
 def draw_for_paper(
     draw: Callable[[], Canvas | None], on_screen: Canvas, path: Path, caption: str
 ) -> None:
-    """Draw a figure in paper style, and write its files atomically; they contain no date.
+    """Draw a figure in paper style, and write its files atomically and without a date.
+
+    Nothing is written if the figure has nothing to plot.
 
     Args:
         draw: function that draws the figure.
@@ -229,7 +234,7 @@ def draw_for_paper(
         figure = _draw_with_width(draw, width)
     if figure is None:
         return
-    box, own = paper.crop_height(figure, MARGIN), read_caption(figure)
+    box, own = paper.compute_cropped_box(figure, MARGIN), read_caption(figure)
     text = " ".join(part for part in (own.title, caption, own.notes, own.marks) if part)
     about: dict[str, Any] = {"CreationDate": None, "Subject": text}
     with (
@@ -291,7 +296,11 @@ def _prepare_for_latex(figure: Canvas) -> None:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line; formulas are LaTeX code already, other dollar signs have a backslash."""
+    """Escape each line of a matplotlib text for LaTeX.
+
+    A text with a formula, whose dollar signs have no backslash, is LaTeX code already and is
+    returned unchanged.
+    """
     plain = text.replace("\\$", "")
     if "$" in plain:
         return text

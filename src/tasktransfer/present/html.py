@@ -154,7 +154,7 @@ def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def create_environment(folder: Path, shorts: Mapping[str, str] | None = None) -> Environment:
-    """Return the Jinja environment for a folder's templates, with escaping and strict undefined.
+    """Return the Jinja environment for a folder's templates, which escapes all values.
 
     ``shorts`` has short names, which replace words of tables; the full names are tooltips.
     """

@@ -49,7 +49,7 @@ def describe_limits(cuts: str) -> str:
     """Describe limits such as ``limit_train 500, limit_test 1200`` in words.
 
     A key with a section, such as ``prompted.limit_test 200``, is for prompted models, for training
-    or for response selection. Unknown keys are named as they are.
+    or for response selection. Unknown keys appear unchanged.
     """
     splits: dict[str, list[str]] = {of: [] for of in _SPLITS_OF.values()}
     others: list[str] = []

@@ -45,7 +45,7 @@ def format_signed(value: Any, form: str) -> str:
 
     A number that would be rounded to 0 gets more decimals, so −0.03 with ``+.1f`` is ``−0.03``,
     because its sign decides whether an interval excludes 0. Numbers closer to 0 than ``LEAST``
-    count as 0. A format without ``+`` is that of ``format_number``.
+    count as 0. Without ``+`` in the format, the text is that of ``format_number``.
     """
     text = format_number(value, form)
     if "+" not in form or is_missing(value) or text.strip("+-0.,%−"):
@@ -72,7 +72,10 @@ def format_delta(value: Any) -> str:
 
 
 def add_sigma(text: str, sigma: Any) -> str:
-    """Add a standard deviation in parentheses to a number; either may be missing."""
+    """Add a standard deviation in parentheses to a formatted number.
+
+    The text is returned unchanged if either of the two is missing.
+    """
     spread = format_score(sigma)
     return text if DASH in (text, spread) else f"{text} ({spread})"
 
@@ -86,7 +89,7 @@ SECOND_DIFFERENCES: Range = (-200.0, 200.0)
 
 
 def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
-    """Return an interval clipped to a range; missing ends stay missing.
+    """Return an interval clipped to a range, or unchanged if an end is missing.
 
     A 95 % interval stays one, because no value outside the range can be true.
     """
@@ -97,20 +100,20 @@ def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
 
 
 def format_interval(low: Any, high: Any, form: str) -> str:
-    """Format both ends of an interval; a dash if either is missing."""
+    """Format both ends of an interval, or return a dash if either is missing."""
     if is_missing(low) or is_missing(high):
         return DASH
     return f"{format_signed(low, form)} to {format_signed(high, form)}"
 
 
 def format_p_value(value: Any) -> str:
-    """Format a p or q with three decimals; ``< 0.001`` for smaller values."""
+    """Format a p-value or q-value with three decimals, or as ``< 0.001`` if it is smaller."""
     if is_missing(value):
         return DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def format_named_p(name: str, value: Any) -> str:
-    """Format a p or q for a sentence: ``p = 0.021``, ``q < 0.001``."""
+    """Format a p-value or q-value for a sentence, such as ``p = 0.021`` or ``q < 0.001``."""
     text = format_p_value(value)
     return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"

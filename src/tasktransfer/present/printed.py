@@ -80,8 +80,8 @@ def write_table(
         layout: layout of Markdown and LaTeX; by default the frame with two decimals.
         described: column → meaning, for the Parquet footer.
     """
-    full = _add_study(frame, metadata)
-    write_arrow(folder / f"{name}.parquet", _describe_columns(full, described or {}), metadata)
+    full = _add_study_columns(frame, metadata)
+    write_arrow(folder / f"{name}.parquet", _build_arrow_table(full, described or {}), metadata)
     texts = format_table_files(name, frame, metadata, caption, title=title, layout=layout)
     for ending, text in texts.items():
         with replace_file(folder / f"{name}.{ending}") as part:
@@ -98,16 +98,16 @@ def format_table_files(
     title: str = "",
     layout: Layout | None = None,
 ) -> dict[str, str]:
-    """Return the text of a table's files by ending; the arguments are those of ``write_table``."""
+    """Return the text of a table's files by ending, for the arguments of ``write_table``."""
     shown = layout or build_plain_layout(frame)
     return {
-        "csv": to_csv(_add_study(frame, metadata)),
+        "csv": to_csv(_add_study_columns(frame, metadata)),
         "md": to_markdown(shown, caption, title),
         "tex": to_latex(shown, caption, name),
     }
 
 
-def _add_study(frame: pd.DataFrame, metadata: Metadata | None) -> pd.DataFrame:
+def _add_study_columns(frame: pd.DataFrame, metadata: Metadata | None) -> pd.DataFrame:
     if metadata is None:
         return frame
     return frame.assign(study=metadata.study, synthetic=_flag_synthetic(frame, metadata))
@@ -121,7 +121,7 @@ def _flag_synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool
 
 
 def build_plain_layout(frame: pd.DataFrame) -> Layout:
-    """Return a layout with every column: floats with two decimals, whole numbers without."""
+    """Return a layout with every column, in which floats have two decimals."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_format_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
     # Columns are right-aligned after the last text column.
@@ -138,12 +138,12 @@ def _format_plain(value: object) -> str:
 
 
 def group_blocks(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
-    """Convert (block, entry) pairs to ``Layout.blocks``; neighbours of one block are joined."""
+    """Convert (block, entry) pairs to ``Layout.blocks``, and join neighbours of the same block."""
     groups = itertools.groupby(entries, key=lambda entry: entry[0])
     return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
 
-def _describe_columns(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
+def _build_arrow_table(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.Table:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"description": described[field.name]})
@@ -185,9 +185,9 @@ def _escape_markdown(cell: str) -> str:
 
 
 def to_latex(layout: Layout, caption: str, name: str) -> str:
-    """Return the table as LaTeX, at most as wide as the text; needs booktabs and graphicx.
+    """Return the table as LaTeX, at most as wide as the text.
 
-    It works with pdflatex, xelatex and lualatex.
+    It requires the packages booktabs and graphicx, and works with pdflatex, xelatex and lualatex.
     """
     columns = "l" * layout.numbers + "r" * (len(layout.head) - layout.numbers)
     lines = [

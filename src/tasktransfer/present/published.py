@@ -2,8 +2,8 @@
 
 Published values are never shown next to numbers from synthetic dialogues. They are shown only next
 to a number over the same members (sets, tasks, pairs, probes); otherwise the cell has ‡, and a note
-names the difference. If data are subsampled or inputs replaced, no difference is computed, because
-the setting is not the paper's.
+describes the difference. If data are subsampled or inputs replaced, no difference is computed,
+because the setting is not the paper's.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def add_published_columns(
     Returns:
         The frame with the new columns. ``published`` and ``difference`` are NaN if no value may be
         shown, and ``differs`` is the reason if the paper's value is over other members. If no row
-        has a value or a reason, the unchanged frame.
+        has a value or a reason, the frame is returned unchanged.
     """
     rows = [{str(key): cell for key, cell in row.items()} for row in frame.to_dict("records")]
     theirs, why = [], []

@@ -1,4 +1,4 @@
-"""Columns of a paper's values in printed tables; importable without pandas, for declarations."""
+"""Columns of a paper's values in printed tables, for declarations, which must not import pandas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 
 
 def make_published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
-    """Return the column of the paper's values; ‡ for values over other members."""
+    """Return the column of the paper's values, which shows ‡ for values over other members."""
 
     def show(row: Row) -> str:
         if row.get(f"{DIFFERS}{suffix}"):
@@ -21,7 +21,7 @@ def make_published_column(form: str, label: str = "Published", suffix: str = "")
 
 
 def make_difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
-    """Return the column of our value minus the paper's; a dash if there is no difference."""
+    """Return the column of our value minus the paper's, which shows a dash for missing values."""
 
     def show(row: Row) -> str:
         value = row.get(f"{DIFFERENCE}{suffix}")

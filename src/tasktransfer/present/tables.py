@@ -26,7 +26,7 @@ from tasktransfer.present.declared import (
 from tasktransfer.present.html import HtmlTable, as_html, explain_missing_values, to_records
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.present.numbers import DASH, is_missing
-from tasktransfer.present.page.text import encode_text, write_fragment
+from tasktransfer.present.page.text import encode_data_uri, write_fragment
 from tasktransfer.present.printed import (
     Entry,
     Layout,
@@ -240,7 +240,7 @@ def _list_files(table: PrintedTable) -> list[tuple[str, str, str]]:
         table.name, table.frame, table.metadata, table.text, title=table.title, layout=table.layout
     )
     return [
-        (label, f"{table.name}.{ending}", encode_text(texts[ending], f"text/{kind}"))
+        (label, f"{table.name}.{ending}", encode_data_uri(texts[ending], f"text/{kind}"))
         for label, ending, kind in FILES
     ]
 

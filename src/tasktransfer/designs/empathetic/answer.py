@@ -19,7 +19,7 @@ from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import DIFFERENCES, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
+from tasktransfer.present.sentences import MOST_Q, format_value_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
 MOST = 3
@@ -212,5 +212,7 @@ def _format_named_score(row: Row) -> str:
 def _format_score(row: Row) -> str:
     """Return a measure and its difference, as in ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
-    interval = format_with_interval(row["difference"], row["low"], row["high"], "+.2f", DIFFERENCES)
+    interval = format_value_with_interval(
+        row["difference"], row["low"], row["high"], "+.2f", DIFFERENCES
+    )
     return f"{row['score']}{of_pool} ({interval})"

@@ -14,7 +14,7 @@ from tasktransfer.present.sentences import (
     MOST_Q,
     excludes_zero,
     format_fraction,
-    format_with_interval,
+    format_value_with_interval,
     is_significantly_negative,
     is_significantly_positive,
     join_names,
@@ -128,7 +128,7 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
     means = rows[(rows["probe"] == ALL) & (rows["model"] == ALL)]
     rows_of_means = means.to_dict("records")
     values = (
-        format_with_interval(row["value"], row["low"], row["high"], "+.1f", DIFFERENCES)
+        format_value_with_interval(row["value"], row["low"], row["high"], "+.1f", DIFFERENCES)
         for row in rows_of_means
     )
     differences = (
@@ -163,7 +163,7 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
         means = rows[rows["probe"] == ALL].sort_values("layer").reset_index(drop=True)
         places = dict.fromkeys((0, len(means) // 2, len(means) - 1))
         values = [
-            f"{format_with_interval(row['f1'], row['low'], row['high'], '.1f')} at layer "
+            f"{format_value_with_interval(row['f1'], row['low'], row['high'], '.1f')} at layer "
             f"{row['layer']}"
             for row in means.iloc[list(places)].to_dict("records")
         ]
@@ -216,7 +216,7 @@ def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
 
 
 def _describe_correlation(what: str, row: pd.Series) -> str:
-    rho = format_with_interval(row["rho"], row["low"], row["high"], ".2f")
+    rho = format_value_with_interval(row["rho"], row["low"], row["high"], ".2f")
     if is_missing(row["low"]):
         return f"{what} have a Spearman correlation of {rho}, for which no interval can be computed"
     if not excludes_zero(row["low"], row["high"]):

@@ -37,7 +37,7 @@ from tasktransfer.present.kit.style import (
     despine,
     get_series_look,
 )
-from tasktransfer.present.sentences import format_with_interval
+from tasktransfer.present.sentences import format_value_with_interval
 from tasktransfer.results.frames import Frames
 from tasktransfer.stats.draws import create_generator
 
@@ -183,7 +183,7 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
         claim = of_means.set_index("over")
         panel.set_xlabel("BLEU-2 on the dev split")
         within, between = (
-            format_with_interval(row["rho"], row["low"], row["high"], ".2f")
+            format_value_with_interval(row["rho"], row["low"], row["high"], ".2f")
             for row in (claim.loc["within"], claim.loc["between"])
         )
         set_panel_title(panel, f"{corpus}: Spearman within models {within}, between {between}")

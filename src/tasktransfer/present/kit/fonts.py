@@ -32,7 +32,7 @@ def list_fallback_fonts() -> tuple[str, ...]:
 
 
 def list_label_fonts() -> list[str]:
-    """Return the font families for labels: those of the current style, then the fallbacks."""
+    """Return the font families of the current style, followed by the installed fallbacks."""
     return [*mpl.rcParams["font.family"], *list_fallback_fonts()]
 
 
@@ -49,13 +49,14 @@ def can_draw(text: str) -> bool:
         return True
     letters = [_read_letters(family) for family in list_label_fonts()]
     return all(
-        any(ord(letter) in known for known in letters) and not _is_shaped_later(letter)
+        any(ord(letter) in known for known in letters) and not _is_drawn_unshaped(letter)
         for letter in text
         if not letter.isspace() and unicodedata.category(letter) not in ("Cf", "Mn")
     )
 
 
-def _is_shaped_later(letter: str) -> bool:
+def _is_drawn_unshaped(letter: str) -> bool:
+    """Return whether the installed matplotlib cannot write a letter from right to left."""
     is_rtl = unicodedata.bidirectional(letter) in ("R", "AL")
     return is_rtl and mpl.__version_info__[:2] < FIRST_SHAPED
 
@@ -73,8 +74,11 @@ def number_undrawable_labels(
     return {label: f"#{n}" for n, label in enumerate(listed, start=1) if not draws(label)}
 
 
-def describe_numbers(numbers: dict[str, str]) -> list[str]:
-    """Return the sentence of a caption that explains the numbers of labels. Empty if none has."""
+def describe_label_numbers(numbers: dict[str, str]) -> list[str]:
+    """Return a list with the sentence of a caption that explains the numbers of labels.
+
+    The list is empty if no label has a number.
+    """
     if not numbers:
         return []
     listed = ", ".join(f"{number} is {label}" for label, number in numbers.items())

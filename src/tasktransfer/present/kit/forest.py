@@ -44,7 +44,8 @@ def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Fig
     There is one panel per title, and a name has the same line in all panels.
 
     More than ``MOST_IN_A_ROW`` panels are arranged in rows of four. The labels of estimates are to
-    the right of their line, if no line has several. A paper has no room for them, and has tables.
+    the right of their line, if no line has several estimates. They are omitted in paper style,
+    which has no room for them.
     ``finish_forests`` then sets the size of the panels.
     """
     columns = len(panels) if len(panels) <= MOST_IN_A_ROW else MOST_COLUMNS

@@ -136,7 +136,7 @@ def write_cell_text(
     down: float = 0.5,
     **font: Unpack[FontStyle],
 ) -> None:
-    """Write text in a cell, its middle ``down`` cell heights below the upper edge."""
+    """Write text in a cell, with its middle ``down`` cell heights below the upper edge."""
     x, y = corner
     text_of_cell = axes.text(
         x + 0.5, y + down, text, gid=CELL, ha="center", va="center", fontsize=size, color=colour,
@@ -174,7 +174,7 @@ def _plot_hatch_lines(axes: Axes, corners: Sequence[Corner], hatch: str) -> None
 def _add_shapes(
     axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any
 ) -> None:
-    """Add a shape to each cell; its points are in fractions of a cell."""
+    """Add a shape to each cell. Its points are in fractions of a cell's width and height."""
     if not corners:
         return
     if is_paper_style() and "hatch" in style:

@@ -29,7 +29,7 @@ def create_panels(
     shared: str = "both",
     group: int = 1,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with ``count`` panels of a size (inches), without empty panels.
+    """Return a figure and its ``count`` panels of equal size, without empty panels.
 
     Args:
         count: number of panels.
@@ -71,7 +71,7 @@ def fit_figure_to_panels(
 
 
 def make_panel_grid(axes: Axes) -> Any:
-    """Return an array of the shape of a panel's grid, filled with this panel."""
+    """Return an array with the shape of a panel's grid, filled with this panel."""
     grid = axes.get_gridspec()
     shape = (1, 1) if grid is None else grid.get_geometry()
     return np.full(shape, axes, dtype=object)
@@ -172,7 +172,7 @@ def label_line_ends(
 
 
 def make_line_entry(label: str, look: Look, **style: Any) -> Any:
-    """Return a legend entry for a series; ``style`` overrides its look."""
+    """Return a legend entry for a series, whose look ``style`` overrides."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     shown = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}

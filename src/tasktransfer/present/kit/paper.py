@@ -49,7 +49,7 @@ _WIDTH: ContextVar[float] = ContextVar("paper_width", default=math.inf)
 def use_paper_style(width: float) -> Iterator[None]:
     """Draw all figures of the context in paper style, ``width`` inches wide.
 
-    matplotlib includes the fonts, so that equal tables give equal files on every machine.
+    matplotlib includes the fonts, so that identical tables give identical files on every machine.
     """
     token = _WIDTH.set(width)
     try:
@@ -89,7 +89,7 @@ def can_fit_one_column(figure: Figure) -> bool:
 
 
 def count_columns(count: int, width: float, most: int, height: float = 0.0) -> int:
-    """Return the number of columns for panels: ``most``, or fewer if paper has no room for them.
+    """Return the number of columns in which panels are arranged.
 
     Args:
         count: number of panels.
@@ -125,7 +125,10 @@ def compute_paper_height(
 
 
 def set_paper_size(figure: Figure, height: float | None = None) -> None:
-    """Set a figure's width, height and fonts; by default, the height shrinks with the width."""
+    """Set a figure's width, height (inches) and fonts to those of a paper.
+
+    By default, the height shrinks with the width.
+    """
     wide, high = figure.get_size_inches()
     width = _WIDTH.get()
     shrunk = min(_TALLEST, high * min(1.0, max(0.7, width / wide)))
@@ -169,8 +172,8 @@ def exceeds_width(figure: Figure) -> bool:
     return bool(box.x0 < -_TOLERANCE or box.x1 > figure.get_figwidth() + _TOLERANCE)
 
 
-def crop_height(figure: Figure, margin: float) -> Bbox:
-    """Return the box to save: the figure's whole width, and the height of its content, inches."""
+def compute_cropped_box(figure: Figure, margin: float) -> Bbox:
+    """Return the box with a figure's whole width and its content's height plus margins, inches."""
     box = figure.get_tightbbox()
     return Bbox([[0, box.y0 - margin], [figure.get_figwidth(), box.y1 + margin]])
 

@@ -89,7 +89,10 @@ _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 
 def get_series_look(rank: int) -> Look:
-    """Return the look of the series with an index from 0; looks repeat after six series."""
+    """Return the look of the series with an index from 0.
+
+    Looks repeat after six series.
+    """
     index = rank % len(ALGORITHM_COLOURS)
     return Look(ALGORITHM_COLOURS[index], _MARKERS[index], _LINES[index], _HATCHES[index])
 
@@ -159,7 +162,7 @@ def choose_log_ticks(low: float, high: float, most: int = 6) -> list[float]:
     """Return round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero).
 
     They are 1, 2 and 5 of each decade, or fewer if there were more than ``most``. If fewer than two
-    lie within the axis, returns its ends.
+    lie within the axis, its ends are returned.
     """
     decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
@@ -182,7 +185,12 @@ def set_log_x_axis(axes: Any, values: Sequence[float]) -> None:
 
 
 def despine(axes: Any, zero: float | None = 0.7) -> None:
-    """Remove the upper and right frame of axes; ``zero`` is the width of the line at y = 0."""
+    """Remove the upper and the right spine of axes, and draw a line at y = 0.
+
+    Args:
+        axes: the axes.
+        zero: width of the line, points; None for no line.
+    """
     if zero is not None:
         axes.axhline(0, color=INK, linewidth=zero, zorder=1)
     axes.tick_params(labelsize=8)
@@ -243,13 +251,13 @@ def _get_letter_width() -> float:
 
 
 def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
-    """Break lines that are wider than the figure, assuming 0.57 of the font size per letter."""
+    """Break lines that are wider than the figure, assuming the mean width of a letter."""
     letters = max(20, int(paper.get_final_width(figure) * 72 / (_get_letter_width() * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
-def escape_formula(text: str) -> str:
+def escape_dollar_signs(text: str) -> str:
     """Return a text that matplotlib does not read as a formula, although it has dollar signs."""
     return text.replace("$", "\\$")
 
@@ -387,7 +395,7 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Write ``name``.png (200 dpi) and ``name``.pdf atomically, cropped to the figure's content.
 
     They contain the caption's title, notes (``Description``) and marks (``Warning``). They contain
-    no date, so that equal tables give equal files.
+    no date, so that identical tables give identical files.
     """
     fix_layout(figure)
     box, caption = figure.get_tightbbox().padded(_MARGIN), read_caption(figure)

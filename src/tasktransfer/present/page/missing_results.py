@@ -71,7 +71,7 @@ def _describe_state(runs: pd.DataFrame, state: str) -> str:
 
 
 def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
-    """Return whether nothing failed: the missing runs have not started, and no record is damaged.
+    """Return whether all missing runs are waiting to start, and no record is damaged.
 
     A study of merged records, whose missing runs were never planned to be trained, is an example.
     """
@@ -94,7 +94,7 @@ def build_common_columns(missing: pd.DataFrame) -> list[Column]:
 def build_missing_tables(
     missing: pd.DataFrame, problems: pd.DataFrame, columns: Sequence[Column], keys: int
 ) -> list[HtmlTable]:
-    """Return one table per state, the most urgent first, and one of damaged records.
+    """Return one table per state, the most urgent first, and one for damaged records.
 
     Args:
         missing: planned runs without a result.
@@ -115,10 +115,10 @@ def build_missing_tables(
         for state in order_names(missing["state"], [*STATES])
         if len(rows := missing[missing["state"] == state])
     ]
-    return [*lists, *([_build_problems(problems)] if len(problems) else [])]
+    return [*lists, *([_build_problem_table(problems)] if len(problems) else [])]
 
 
-def _build_problems(frame: pd.DataFrame) -> HtmlTable:
+def _build_problem_table(frame: pd.DataFrame) -> HtmlTable:
     return build_table(
         "problems",
         "Excluded records",

@@ -53,7 +53,7 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
 
 
 def list_facts(frames: Frames) -> list[tuple[str, str]]:
-    """Return (name, value) pairs on a study: its config, data, versions and counts."""
+    """Return facts about a study, such as its config, data and versions, as (name, value) pairs."""
     metadata, resources = frames.metadata, frames["resources"]
     replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}

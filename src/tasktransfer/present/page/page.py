@@ -21,7 +21,7 @@ from tasktransfer.present.page.missing_results import (
     is_only_waiting,
 )
 from tasktransfer.present.page.origin import build_cost_table
-from tasktransfer.present.page.text import HERE, hash_text, read_own_text
+from tasktransfer.present.page.text import HERE, hash_text, read_package_text
 from tasktransfer.present.tables import AbsentOutput, build_printed_tables, to_html
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
@@ -88,12 +88,12 @@ def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Pat
 
 
 def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
-    """Render the page; links are relative to ``folder``."""
-    style = "\n".join(map(read_own_text, (*STYLES, *shown.styles)))
-    script = "\n".join(map(read_own_text, (*shown.scripts, *SCRIPTS)))
+    """Return the page as HTML, with links that are relative to ``folder``."""
+    style = "\n".join(map(read_package_text, (*STYLES, *shown.styles)))
+    script = "\n".join(map(read_package_text, (*shown.scripts, *SCRIPTS)))
     metadata = frames.metadata
     return (
-        create_environment(HERE, _select_long_names(metadata.shorts))
+        create_environment(HERE, _select_short_names(metadata.shorts))
         .get_template("page.html.j2")
         .render(
             title=("SYNTHETIC: " if metadata.synthetic else "") + metadata.study,
@@ -116,8 +116,8 @@ def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) ->
     )
 
 
-def _select_long_names(shorts: Mapping[str, str]) -> dict[str, str]:
-    """Return the short names of long names, unless two names share one."""
+def _select_short_names(shorts: Mapping[str, str]) -> dict[str, str]:
+    """Return the short name of each long name, unless several names share it."""
     counts = Counter(shorts.values())
     return {
         name: short

@@ -16,8 +16,13 @@ from tasktransfer.present.html import HtmlTable, create_environment
 HERE = Path(__file__).parent
 
 
-def read_own_text(name: str) -> str:
-    """Read a file in this folder, or a design's file: ``designs/transfer/report/heatmap.js``."""
+def read_package_text(name: str) -> str:
+    """Read a text file of the package.
+
+    Args:
+        name: name of a file in this folder, or a path relative to the package, such as
+            ``designs/transfer/report/heatmap.js``.
+    """
     path = HERE / name
     return (path if path.exists() else HERE.parents[1] / name).read_text(encoding="utf-8")
 
@@ -30,8 +35,8 @@ def escape_json(value: Any) -> Markup:
     return Markup(text)
 
 
-def encode_text(text: str, kind: str) -> str:
-    """Return a text as a base64 data URI; ``kind`` is its media type."""
+def encode_data_uri(text: str, kind: str) -> str:
+    """Return a text as a base64 data URI with the media type ``kind``."""
     return f"data:{kind};base64,{base64.b64encode(text.encode('utf-8')).decode('ascii')}"
 
 
@@ -42,9 +47,9 @@ def hash_text(text: str) -> str:
 
 
 def write_fragment(path: Path, table: HtmlTable) -> Path:
-    """Write an HTML page with a single table atomically, and return its path."""
+    """Write an HTML page with a single table, atomically, and return its path."""
     template = create_environment(HERE).get_template("fragment.html.j2")
-    style = read_own_text("page.css")
+    style = read_package_text("page.css")
     text = template.render(table=table, style=Markup(style), style_hash=hash_text(style))
     with replace_file(path) as part:
         part.write_text(text, encoding="utf-8")

@@ -14,13 +14,18 @@ from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.kit.fonts import (
-    describe_numbers,
+    describe_label_numbers,
     list_label_fonts,
     number_undrawable_labels,
     print_missing_font_note,
 )
 from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
-from tasktransfer.present.kit.style import add_title, choose_text_colour, escape_formula, fold_name
+from tasktransfer.present.kit.style import (
+    add_title,
+    choose_text_colour,
+    escape_dollar_signs,
+    fold_name,
+)
 from tasktransfer.results.frames import Frames
 
 MOST_LABELS = 15
@@ -64,7 +69,7 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
     axes[0].set_ylabel("gold label", fontsize=9)
     seeds = int(rows["n_seeds"].max())
     title = f"{dataset}: predictions by gold label of {task}, percent"
-    add_title(figure, title, seeds, frames.metadata, describe_numbers(numbers))
+    add_title(figure, title, seeds, frames.metadata, describe_label_numbers(numbers))
     fit_figure_to_panels(figure, axes, side, side)
     return figure
 
@@ -97,7 +102,7 @@ def format_label(label: str) -> str:
     """Return a label for an axis: without the middle if it is long, and not read as a formula."""
     half = MOST_LETTERS // 2
     short = label if len(label) <= MOST_LETTERS else f"{label[:half]}…{label[1 - half :]}"
-    return escape_formula(short)
+    return escape_dollar_signs(short)
 
 
 def _draw_panel(

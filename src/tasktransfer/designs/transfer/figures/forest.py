@@ -22,7 +22,7 @@ from tasktransfer.present.kit.panels import make_line_entry
 from tasktransfer.present.kit.series import Estimate, draw_zero_line
 from tasktransfer.present.kit.style import LABEL_POINTS, Look, get_series_look
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_with_interval
+from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 from tasktransfer.results.frames import Frames
 
 MOST_SOURCES = 30
@@ -117,7 +117,7 @@ def _build_estimate(
     row: Row, value: str, look: Look, low: str = "low", high: str = "high", *, is_significant: bool
 ) -> Estimate:
     q = row["joint_q"] if "joint_q" in row else row["q"]
-    label = format_with_interval(row[value], row[low], row[high], "+.1f", DIFFERENCES)
+    label = format_value_with_interval(row[value], row[low], row[high], "+.1f", DIFFERENCES)
     if not is_missing(q):
         label += f", {format_named_p('q', q)}"
     return Estimate(label, row[value], row[low], row[high], look, hollow=not is_significant)

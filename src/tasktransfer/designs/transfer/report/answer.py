@@ -29,7 +29,7 @@ from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
-    format_with_interval,
+    format_value_with_interval,
     is_significantly_negative,
     is_significantly_positive,
     join_names,
@@ -108,7 +108,9 @@ def _describe_significant_cells(
         if rows.empty:
             continue
         row = rows.iloc[int(rows["delta"].abs().argmax())]
-        size = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
+        size = format_value_with_interval(
+            row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES
+        )
         is_collapsed = one_label.describe({str(key): value for key, value in row.items()})
         yield (
             f"The largest significant {word} is {names[row['source']]} → {names[row['target']]} "
@@ -132,7 +134,7 @@ def _describe_collapsed_share(count: int) -> str:
 
 def _format_mean(row: Mapping[Any, Any]) -> str:
     ends = row["joint_low"], row["joint_high"]
-    return format_with_interval(row["mean"], *ends, "+.2f", DIFFERENCES)
+    return format_value_with_interval(row["mean"], *ends, "+.2f", DIFFERENCES)
 
 
 def _describe_averages(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_with_interval, join_names
+from tasktransfer.present.sentences import MOST_Q, format_value_with_interval, join_names
 
 Row = Mapping[Any, Any]
 
@@ -49,7 +49,7 @@ def format_mean_change(row: Row) -> str:
 
 def _format_size(row: Row) -> str:
     part = "mean" if is_missing(row["joint_low"]) else "joint"
-    size = format_with_interval(
+    size = format_value_with_interval(
         row["mean"], row[f"{part}_low"], row[f"{part}_high"], "+.1f", DIFFERENCES
     )
     value, bracket, ends = size.partition(" [")

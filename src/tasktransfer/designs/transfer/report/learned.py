@@ -14,7 +14,12 @@ from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFEREN
 from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.numbers import DIFFERENCES, format_signed
-from tasktransfer.present.sentences import MOST_Q, format_fraction, format_with_interval, join_names
+from tasktransfer.present.sentences import (
+    MOST_Q,
+    format_fraction,
+    format_value_with_interval,
+    join_names,
+)
 from tasktransfer.results.frames import Frames
 
 _TARGET = ["dataset", "target"]
@@ -203,7 +208,7 @@ def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
     parts = [f"baseline: {row['score']:.1f}", f"{label}: {row['reference_score']:.1f}"]
     if "low" in row:
         ends = row["low"], row["high"]
-        difference = format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+        difference = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
         parts.append(f"difference: {difference}")
     if row["state"] == COLLAPSED:
         parts.append("collapsed to one answer")

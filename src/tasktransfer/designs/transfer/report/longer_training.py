@@ -9,7 +9,7 @@ import pandas as pd
 from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.numbers import DIFFERENCES
-from tasktransfer.present.sentences import MOST_Q, format_with_interval
+from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 
 LONGER_ALGORITHM = "multitask_finetune"
 """Algorithm that trains on the target in both of its steps."""
@@ -29,7 +29,7 @@ def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> I
     over_longer = of_algorithm[of_algorithm["control"] == LONGER_BASELINE]
     table = over_longer[over_longer["low"].notna()]
     for row in table.to_dict("records"):
-        size = format_with_interval(row["mean"], row["low"], row["high"], "+.2f", DIFFERENCES)
+        size = format_value_with_interval(row["mean"], row["low"], row["high"], "+.2f", DIFFERENCES)
         is_significant = row["q"] <= MOST_Q
         yield (
             f"{label} trains on its target about twice as long as the baseline. Over a baseline "

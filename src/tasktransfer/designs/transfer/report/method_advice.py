@@ -11,7 +11,7 @@ import pandas as pd
 from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.references import METHODS, MOST_FREQUENT, PROMPTED, TRANSFER, format_method
 from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_with_interval
+from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 
 LEAST_RATIO = 1.5
 """Smallest ratio of training times that a sentence mentions."""
@@ -98,12 +98,12 @@ def _format_method(row: Row, has_models: bool) -> str:
 
 
 def _format_score(row: Row) -> str:
-    return format_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+    return format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
 
 
 def _format_delta(row: Row) -> str:
     ends = row["delta_low"], row["delta_high"]
-    return format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+    return format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
 
 
 def _compare_cost(row: Row, chosen: Row) -> str:

@@ -25,7 +25,7 @@ from tasktransfer.present.numbers import (
     format_p_value,
     is_missing,
 )
-from tasktransfer.present.sentences import excludes_zero, format_with_interval
+from tasktransfer.present.sentences import excludes_zero, format_value_with_interval
 from tasktransfer.results.frames import Frames
 
 _KEYS = ["dataset", "model", "target"]
@@ -144,7 +144,7 @@ def _build_block(
 
 def _build_row(row: Row, shorts: dict[str, str], limit: float) -> EffectRow:
     parts = (row["dataset"], row["model"], row["algorithm"], row["source"], row["target"])
-    size = format_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
+    size = format_value_with_interval(row["delta"], row["low"], row["high"], "+.1f", DIFFERENCES)
     return EffectRow(
         shorts[row["source"]],
         row["source"],
@@ -212,7 +212,7 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
         return ""
     row = to_records(chosen)[0]
     algorithm, _, source = str(row["variant"]).partition(":")
-    score = format_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+    score = format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
     sentence = (
         f"Source chosen on dev, not on test: {shorts.get(source, source)} "
         f"({get_algorithm_label(algorithm)}), score {score}"
@@ -221,7 +221,7 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     if row["recommended"] or not recommended:
         return f"{sentence}{', the recommended method' if row['recommended'] else ''}."
     ends = row["delta_low"], row["delta_high"]
-    size = format_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+    size = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
     other = format_method(recommended[0]["method"])
     return f"{sentence}; {size} points compared with the recommended method ({other}), {tested}."

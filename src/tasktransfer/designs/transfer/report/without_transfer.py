@@ -10,7 +10,7 @@ from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.collect.method_columns import MEAN
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.numbers import SCORES
-from tasktransfer.present.sentences import format_with_interval, join_names
+from tasktransfer.present.sentences import format_value_with_interval, join_names
 from tasktransfer.results.frames import Frames
 
 MOST = 8
@@ -56,5 +56,5 @@ def _list_prompted_scores(prompted: pd.DataFrame) -> Iterator[str]:
             format_quantity(int(row[key]), name)
             for key, name in (("shots", "shot"), ("n_targets", "task"))
         )
-        score = format_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+        score = format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
         yield f"{row['dataset']} with {row['model']} and {shots} {score} ({tasks})"
