@@ -36,7 +36,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     read_dialogues,
 )
 from tasktransfer.designs.empathetic.sources.download import CONVERSION as ED
-from tasktransfer.files.data_files import read_from_zip
+from tasktransfer.files.data_files import read_zip_member
 from tasktransfer.tasks.card import SPLITS, Instance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "dialogue"
@@ -110,7 +110,7 @@ def test_fetched_empathetic_dialogues_equal_those_by_emotion(
 def test_fetched_multiwoz_equals_the_files_by_split(server: Server, tmp_path: Path) -> None:
     named: dict[str, Any] = {}
     for file in ("val.json", "test.json"):
-        content = json.loads(read_from_zip(SHARED / "multiwoz20" / f"{file}.zip", file))
+        content = json.loads(read_zip_member(SHARED / "multiwoz20" / f"{file}.zip", file))
         named |= dict(list(content.items())[: PER_SPLIT * 3 // 2])
     thirds = in_thirds(list(named))
     splits = {split: {name: named[name] for name in names} for split, names in thirds.items()}

@@ -36,7 +36,11 @@ from tasktransfer.present.tables import PrintedTable, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
-from tasktransfer.selection.evidence import add_source_mean, judge_selectors, read_shipped_evidence
+from tasktransfer.selection.evidence import (
+    add_source_mean,
+    compute_selector_regret,
+    read_shipped_evidence,
+)
 from tasktransfer.selection.nodes import is_selection_run
 from transfer_frames import write_collected_tables, write_statistics
 
@@ -331,7 +335,7 @@ def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.D
     judging = add_source_mean(shipped)
     for algorithm, rows in judging[judging["learned"]].groupby("algorithm"):
         of_table = regret[regret["algorithm"] == algorithm].set_index("selector")
-        judged = judge_selectors(rows).loc[of_table.index]
+        judged = compute_selector_regret(rows).loc[of_table.index]
         for column in ("value", "low", "high", "to_random_q"):
             assert judged[column].to_numpy() == pytest.approx(
                 of_table[column].to_numpy(), nan_ok=True

@@ -36,7 +36,7 @@ from tasktransfer.datasets.multiwoz.tiny_world import generate_release
 from tasktransfer.designs.empathetic.sources import download as empathetic
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES, read_dialogues
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import read_from_zip
+from tasktransfer.files.data_files import read_zip_member
 from tasktransfer.tasks.card import SPLITS
 
 ED, WOZ = empathetic.CONVERSION, multiwoz.CONVERSION
@@ -78,7 +78,7 @@ def tiny_woz(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
         name: dialogue
         for file in ("val.json", "test.json")
         for name, dialogue in json.loads(
-            read_from_zip(folder / "multiwoz20" / f"{file}.zip", file)
+            read_zip_member(folder / "multiwoz20" / f"{file}.zip", file)
         ).items()
     }
     for name, dialogue in named.items():

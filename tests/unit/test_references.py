@@ -43,7 +43,7 @@ from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.store import build_frame, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.values import leave_out_unlearned
+from tasktransfer.selection.values import leave_out_unlearned_targets
 from tasktransfer.tasks.card import Instance
 from transfer_frames import COLUMNS
 
@@ -317,9 +317,9 @@ def test_selectors_are_not_judged_on_targets_that_are_not_learned(
         return pd.DataFrame(rows, columns=["dataset", "model", "target", last])
 
     deltas = frame(("D", "m", "x", "a"), ("D", "m", "y", "a"), ("D", "n", "x", "b"), last="source")
-    assert leave_out_unlearned(deltas, None).equals(deltas)
+    assert leave_out_unlearned_targets(deltas, None).equals(deltas)
     states = frame(("D", "m", "x", COLLAPSED), ("D", "n", "x", LEARNED), last="state")
-    left = leave_out_unlearned(deltas, states)
+    left = leave_out_unlearned_targets(deltas, states)
     assert left[["model", "target"]].to_numpy().tolist() == [["m", "y"], ["n", "x"]]
     assert "1 target left out" in (said := capsys.readouterr().out)
     assert "D/m/x" in said

@@ -14,8 +14,8 @@ from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Collected
 from tasktransfer.selection.choose import (
     ChosenSources,
-    select,
-    select_from_tables,
+    select_sources_from_tables,
+    select_targets_and_sources,
 )
 from tasktransfer.selection.selector import ChooseBy
 from transfer_frames import compute_frames
@@ -44,7 +44,7 @@ def deltas(dataset: str = "DailyDialog") -> pd.DataFrame:
 
 
 def test_the_best_targets_and_their_best_sources_ties_by_name() -> None:
-    assert select(deltas(), targets_per_dataset=3, sources_per_target=2) == [
+    assert select_targets_and_sources(deltas(), targets_per_dataset=3, sources_per_target=2) == [
         {"dataset": "DailyDialog", "target": "b", "sources": ["c", "d"], "chosen_by": "test"},
         {"dataset": "DailyDialog", "target": "c", "sources": ["a", "b"], "chosen_by": "test"},
         {"dataset": "DailyDialog", "target": "a", "sources": ["b", "c"], "chosen_by": "test"},
@@ -54,8 +54,8 @@ def test_the_best_targets_and_their_best_sources_ties_by_name() -> None:
 def test_row_order_does_not_matter_and_datasets_are_apart() -> None:
     both = pd.concat([deltas("Friends"), deltas()], ignore_index=True)
     shuffled = both.sample(frac=1, random_state=3)
-    one = sorted(select(shuffled), key=lambda each: each["dataset"])
-    other = sorted(select(both), key=lambda each: each["dataset"])
+    one = sorted(select_targets_and_sources(shuffled), key=lambda each: each["dataset"])
+    other = sorted(select_targets_and_sources(both), key=lambda each: each["dataset"])
     assert one == other
     assert [(each["dataset"], each["target"]) for each in one] == [
         ("DailyDialog", "b"),
@@ -68,7 +68,9 @@ def test_row_order_does_not_matter_and_datasets_are_apart() -> None:
 
 def test_runs_of_several_sources_do_not_vote() -> None:
     several = deltas().assign(n_sources=2, source="a+b", target="d", delta=1000.0)
-    assert select(pd.concat([deltas(), several])) == select(deltas())
+    assert select_targets_and_sources(pd.concat([deltas(), several])) == select_targets_and_sources(
+        deltas()
+    )
 
 
 @pytest.mark.parametrize("how", ["absent", "nan"])
@@ -79,16 +81,16 @@ def test_one_missing_cell_is_refused(how: str) -> None:
     else:
         frame.loc[17, "delta"] = float("nan")
     with pytest.raises(RecordError, match="1 cells have no delta, for example"):
-        select(frame)
+        select_targets_and_sources(frame)
 
 
 def test_asking_for_too_much_is_refused() -> None:
     with pytest.raises(RecordError, match="b has 3 sources, but 4"):
-        select(deltas(), sources_per_target=4)
+        select_targets_and_sources(deltas(), sources_per_target=4)
     with pytest.raises(RecordError, match="4 targets, but 5"):
-        select(deltas(), targets_per_dataset=5)
+        select_targets_and_sources(deltas(), targets_per_dataset=5)
     with pytest.raises(RecordError, match="no single-source runs"):
-        select(deltas().assign(n_sources=2))
+        select_targets_and_sources(deltas().assign(n_sources=2))
 
 
 def with_other_test_scores(collected: Collected) -> Collected:
@@ -115,7 +117,7 @@ def test_the_split_that_is_requested_chooses(tmp_path: Path, split: ChooseBy) ->
     }
 
     def chosen(collected: Collected) -> list[ChosenSources]:
-        return select_from_tables(compute_frames(collected), 1, 2, split)
+        return select_sources_from_tables(compute_frames(collected), 1, 2, split)
 
     assert chosen(collected) == [wanted]
     assert (chosen(with_other_test_scores(collected)) == [wanted]) == (split == "dev")
@@ -127,4 +129,4 @@ def test_a_model_that_failed_altogether_is_not_overlooked(tmp_path: Path) -> Non
         constructed(tmp_path, runs, lambda run: 50.0, leave_out=lambda run: run[1] == "t5")
     )
     with pytest.raises(RecordError, match="16 single-source or baseline runs are missing"):
-        select_from_tables(tables)
+        select_sources_from_tables(tables)

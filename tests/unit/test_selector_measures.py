@@ -14,7 +14,7 @@ from scipy import stats
 
 from tasktransfer.selection.judging import (
     compute_mean_over_targets,
-    compute_without_seeds,
+    compute_measures_without_seeds,
     judge_selectors,
 )
 from tasktransfer.selection.measures import (
@@ -120,9 +120,9 @@ def test_selectors_that_are_noise_are_not_told_from_random() -> None:
     """In 93 to 97 % of 500 studies each, at k = 1 and 3."""
     generator = np.random.default_rng(34)
     _, scores = simulated(generator, 500)
-    chance = compute_without_seeds(np.zeros(scores.shape[:3]), scores, (1, 3))
+    chance = compute_measures_without_seeds(np.zeros(scores.shape[:3]), scores, (1, 3))
     for _ in range(2):
-        noise = compute_without_seeds(generator.random(scores.shape[:3]), scores, (1, 3))
+        noise = compute_measures_without_seeds(generator.random(scores.shape[:3]), scores, (1, 3))
         for measure in ("regret@1", "regret@3", "mean_regret@3"):
             differences = np.moveaxis(noise[measure] - chance[measure], 1, 0)
             kept = np.mean([compute_mean_over_targets(study).p > 0.05 for study in differences])
@@ -140,7 +140,7 @@ def told_from_random(of_a_source: float) -> float:
     scores = scores + generator.normal(0, of_a_source, (100, 1, 17, 1))
     values = np.broadcast_to(generator.random((100, 1, 17)), scores.shape[:3])
     noise, chance = (
-        compute_without_seeds(v, scores, (1,)) for v in (values, np.zeros(values.shape))
+        compute_measures_without_seeds(v, scores, (1,)) for v in (values, np.zeros(values.shape))
     )
     differences = np.moveaxis(noise["regret@1"] - chance["regret@1"], 1, 0)
     return float(np.mean([compute_mean_over_targets(study).p <= 0.05 for study in differences]))

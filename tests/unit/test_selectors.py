@@ -22,7 +22,7 @@ from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection import methods
-from tasktransfer.selection.choose import select, select_dev_deltas
+from tasktransfer.selection.choose import select_dev_deltas, select_targets_and_sources
 from tasktransfer.selection.evidence import add_source_mean, build_evidence, list_selectors
 from tasktransfer.selection.inputs import Arrays, SelectorInput
 from tasktransfer.selection.methods import SELECTORS
@@ -335,7 +335,7 @@ def test_a_selector_chooses_the_sources_of_several() -> None:
 
 def select_from_tables_of(tables: Tables, values: pd.DataFrame) -> list[Any]:
     deltas = select_dev_deltas(tables["deltas"], tables["transfer_runs"])
-    return list(select(deltas, 3, 2, "size", values))
+    return list(select_targets_and_sources(deltas, 3, 2, "size", values))
 
 
 def test_a_source_without_a_value_is_not_chosen() -> None:
@@ -345,7 +345,7 @@ def test_a_source_without_a_value_is_not_chosen() -> None:
     a, b, c = TASKS
     values.loc[values["source"] == b, ["value", "reason"]] = (np.nan, "b has no classes")
     deltas = select_dev_deltas(of_dev["deltas"], of_dev["transfer_runs"])
-    chosen = select(deltas, 3, 1, "size", values)
+    chosen = select_targets_and_sources(deltas, 3, 1, "size", values)
     assert {one["target"]: one["sources"] for one in chosen} == {a: [c], b: [c], c: [a]}
     with pytest.raises(RecordError, match=r"value of size \(b has no classes\), but 2"):
-        select(deltas, 3, 2, "size", values)
+        select_targets_and_sources(deltas, 3, 2, "size", values)

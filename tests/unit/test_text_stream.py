@@ -18,7 +18,7 @@ from tasktransfer.datasets.declared.files import check_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_stream, text_stream
-from tasktransfer.files.data_files import read_from_tar, read_from_zip
+from tasktransfer.files.data_files import read_tar_member, read_zip_member
 from tasktransfer.files.json_stream import open_json
 from tasktransfer.files.text_stream import MAX_EMPTY_RUN, MAX_LENGTH
 
@@ -114,7 +114,7 @@ def test_a_bomb_is_refused_and_small_texts_are_not(
     assert "decompresses to more than 100 times its size" in refusal(tmp_path / name)
 
 
-@pytest.mark.parametrize("read", [read_from_zip, read_from_tar])
+@pytest.mark.parametrize("read", [read_zip_member, read_tar_member])
 def test_an_archive_that_is_not_a_file_is_not_to_be_fetched_again(
     read: Callable[[Path, str], bytes], tmp_path: Path
 ) -> None:
@@ -139,7 +139,7 @@ def test_a_bomb_in_an_archive_is_refused(kind: str, tmp_path: Path) -> None:
         with tarfile.open(file, "w:gz") as tar:
             tar.add(tmp_path / "x", "x")
     with pytest.raises(DataError, match=r"more than 100 times"):
-        (read_from_zip if kind == "zip" else read_from_tar)(file, "x")
+        (read_zip_member if kind == "zip" else read_tar_member)(file, "x")
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_values_longer_than_a_piece_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(values, ensure_ascii=False, indent=1))
     assert rows(tmp_path / "a.json") == values
     with open_json(tmp_path / "a.json") as cursor:
-        assert [value["n"] for value in cursor.items()] == list(range(5))
+        assert [value["n"] for value in cursor.iterate_items()] == list(range(5))
         assert cursor.peek() == "" and cursor.line == 22
 
 

@@ -15,8 +15,8 @@ from tasktransfer.selection.transferability import (
     compute_logme,
     compute_mean_tfidf,
     compute_nleep,
+    compute_retrieval_similarity,
     map_features,
-    score_by_retrieval,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -39,10 +39,10 @@ def test_evidence_is_that_of_bayesian_regression(n: int, d: int) -> None:
     values = []
     for label in range(3):
         y = (classes == label).astype(float)
-        found = regression.best_evidence(y)
+        found = regression.compute_best_evidence(y)
         values.append(exact(features, y, found.alpha, found.beta))
         assert found.value == pytest.approx(values[-1], abs=1e-8)
-        assert regression.log_evidence(y, 0.3, 7.0) == pytest.approx(
+        assert regression.compute_log_evidence(y, 0.3, 7.0) == pytest.approx(
             exact(features, y, 0.3, 7.0), abs=1e-8
         )
     assert compute_logme(features, classes) == pytest.approx(np.mean(values), abs=1e-8)
@@ -52,15 +52,15 @@ def test_the_precisions_are_where_the_evidence_is_best() -> None:
     features = RANDOM.normal(size=(60, 20))
     y = features @ RANDOM.normal(size=20) + RANDOM.normal(size=60)
     regression = BayesianRegression(features)
-    best = regression.best_evidence(y)
+    best = regression.compute_best_evidence(y)
     for a, b in ((0.9, 1), (1.1, 1), (1, 0.9), (1, 1.1)):
-        assert regression.log_evidence(y, best.alpha * a, best.beta * b) < best.value
+        assert regression.compute_log_evidence(y, best.alpha * a, best.beta * b) < best.value
 
 
 def test_features_that_have_no_full_rank_are_as_good_as_those_of_their_space() -> None:
     features = RANDOM.normal(size=(50, 3)) @ RANDOM.normal(size=(3, 12))
     y = RANDOM.normal(size=50)
-    assert BayesianRegression(features).log_evidence(y, 2.0, 3.0) == pytest.approx(
+    assert BayesianRegression(features).compute_log_evidence(y, 2.0, 3.0) == pytest.approx(
         exact(features, y, 2.0, 3.0), abs=1e-8
     )
 
@@ -111,4 +111,4 @@ def test_similarity_of_inputs() -> None:
     assert compute_cosine(means["a"], means["b"]) > 0.8
     assert compute_cosine(means["a"], means["c"]) == 0
     target, source = np.eye(3), np.array([[2.0, 0, 0], [0, 1, 1]])
-    assert score_by_retrieval(target, source) == pytest.approx((1 + 2 * 0.5**0.5) / 3)
+    assert compute_retrieval_similarity(target, source) == pytest.approx((1 + 2 * 0.5**0.5) / 3)

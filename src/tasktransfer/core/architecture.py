@@ -91,7 +91,7 @@ def is_recipe(base: str) -> bool:
 
 
 def parse_weights(weights: str) -> Architecture:
-    """Return the architecture in the name of weights."""
+    """Return the architecture that a built model's name of weights contains."""
     return Architecture(**json.loads(weights.removeprefix(RECIPE)))
 
 

@@ -59,8 +59,8 @@ class Bandit:
         """Return a new bandit for a stage, or None if its sampler is not a bandit.
 
         Raises:
-            ConfigError: the stage has no source, or no target: a single task on which it is
-                selected.
+            ConfigError: the stage has no source, or does not have a single task as its target,
+                on which it is selected.
         """
         rule = next((rule for rule in RULES if rule == stage.sampler), None)
         if rule is None:
@@ -98,7 +98,7 @@ class Bandit:
         return [float(index == best) for index in range(len(self.sources))]
 
     def choose_source(self) -> tuple[str, str]:
-        """Choose the source of this turn; return the target and the source."""
+        """Choose the source of this turn, and return the target and the source."""
         shares = self.probabilities
         (source,) = Random(f"{self.seed} {self.turns}").choices(self.sources, shares)
         self.drawn.append(shares)

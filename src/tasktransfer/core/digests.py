@@ -10,7 +10,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def to_canonical_json(value: Any) -> str:
-    """Return the canonical text of a JSON value, for digests: sorted keys, no spaces, ASCII."""
+    """Return a JSON value as text for digests, with sorted keys, without spaces, in ASCII."""
     return _ENCODER.encode(value)
 
 

@@ -84,7 +84,7 @@ class Step:
 
 
 MAX_NODES = 50_000
-"""Maximum number of nodes of a plan, eight times that of the largest paper.
+"""Maximum number of nodes of a plan, eight times the number in the largest paper's study.
 
 Opening such a plan takes about 10 s. Snakemake needs 30 s and 0.5 GB for 20,000 nodes.
 """
@@ -108,10 +108,10 @@ class Choice:
     like: tuple[Stage, ...] = ()
 
 
-def get_choice_file_name(name: str) -> str:
+def get_relative_choice_path(name: str) -> str:
     """Return the path of a choice's file, relative to the results folder.
 
-    Tables are never JSON files: the workflow takes every such name for a choice.
+    The workflow takes every JSON file in this folder for a choice, so tables are not JSON files.
     """
     return f"tables/{name}.json"
 
@@ -177,10 +177,10 @@ class Plan:
 
 
 def check_plan_size(count: int) -> None:
-    """Raise an error if a plan has too many runs or nodes, before it exhausts memory or time.
+    """Raise an error if a plan has too many runs or nodes.
 
     Raises:
-        PlanTooLargeError: they are more than ``MAX_NODES``.
+        PlanTooLargeError: the number exceeds ``MAX_NODES``.
     """
     if count > MAX_NODES:
         raise PlanTooLargeError(

@@ -1,4 +1,4 @@
-"""Methods that a study compares on a target, and the settings of the simple ones, the references.
+"""Methods that a study compares on a target, and the settings of the simple methods (references).
 
 A fine-tuned model's score should exceed those of the references. Each reference is the ``learner``
 of a ``core.nodes.Fit`` that predicts the test splits of its tasks. The predictors are in
@@ -80,12 +80,12 @@ many times larger, which makes each prediction expensive.
 """
 
 
-def format_training_name(model: ModelSpec) -> str:
-    """Return the method of a model's trainings: fine-tuning of all weights or of an adapter."""
+def get_training_method(model: ModelSpec) -> str:
+    """Return ``ADAPTER`` if training runs of a model train an adapter, else ``FINE_TUNING``."""
     is_adapted = model.adapter is not None or model.adapter_reduction is not None
     return ADAPTER if is_adapted else FINE_TUNING
 
 
-def format_method(method: str) -> str:
+def format_method_label(method: str) -> str:
     """Return the label of a method for sentences."""
     return METHODS[method].replace(", ", " with ")

@@ -6,7 +6,7 @@ FRACTIONS = (0.25, 0.5, 0.75, 1.0)
 """Fractions of the training dialogues in a learning curve."""
 
 NEXT = 2.0
-"""Fraction of the training dialogues after as many are labelled again."""
+"""Fraction of the training dialogues if as many again were labelled, for the forecast."""
 
 SAMPLED = "sampled_dialogues"
 """Recipe of derived data with a sample of the training dialogues (``data.samples``)."""

@@ -153,7 +153,7 @@ class ModelSpec:
 
     @property
     def as_released(self) -> ModelSpec:
-        """The checkpoint itself: without adapters and without the heads' choice of states."""
+        """The checkpoint itself, without adapters, and with the default states for heads."""
         return replace(self, adapter=None, adapter_reduction=None, reads="pooler")
 
     @property
@@ -218,8 +218,8 @@ class Training:
         dropout: value for every dropout rate of the model, None for the checkpoint's values.
         limit_train: maximum number of training instances per task, None for all; ``limit_dev`` and
             ``limit_test`` likewise.
-        deterministic: use deterministic, slower GPU kernels, so that equal seeds give equal
-            numbers.
+        deterministic: use deterministic, slower GPU kernels, so that the same seed gives the
+            same numbers.
         optimiser: Adam, or its variant with the infinity norm.
         cosine_scale: factor of the cosine similarity that compares two encodings, None to compare
             them by their dot product.

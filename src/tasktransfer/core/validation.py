@@ -49,7 +49,7 @@ class Problem:
 
 
 def extend_path(path: str, key: str | int) -> str:
-    """Return the path of an item (number) or key below ``path``."""
+    """Return the key path of an item (by its index) or of a key below ``path``."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
@@ -84,7 +84,7 @@ def raise_problems(problems: Iterable[tuple[str, str]]) -> None:
         raise PydanticCustomError(_SEVERAL, "several problems", {"problems": listed})
 
 
-def find_wrong_type(adapter: TypeAdapter[Any], value: Any) -> str | None:
+def find_first_problem(adapter: TypeAdapter[Any], value: Any) -> str | None:
     """Return the first problem of a value or its parts with its key path, or None if it is valid.
 
     The value is not changed.
@@ -106,8 +106,8 @@ def list_problems(
     """Yield the problems of ``value``, each once.
 
     Args:
-        error: pydantic's error. For a union it has the problems of each type; only those of the
-            type that the value has are kept.
+        error: pydantic's error. For a union it has the problems of each type, of which only the
+            problems of the value's own type are kept.
         value: the validated value.
         schema: function that returns the JSON schema of the type, with keys and descriptions.
         path: key path of the value.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import decode_utf8, read_from_tar
+from tasktransfer.files.data_files import decode_utf8, read_tar_member
 from tasktransfer.files.locations import format_location, format_missing_columns
 
 
@@ -42,7 +42,7 @@ def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
     Raises:
         DataError: the archive or the table cannot be read, or the table is empty.
     """
-    text = decode_utf8(read_from_tar(file, f"dstc7-task2-{name}.tsv"), file)
+    text = decode_utf8(read_tar_member(file, f"dstc7-task2-{name}.tsv"), file)
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
     if not lines:
         raise DataError(f"{file}: The table {name} is empty. Copy the archive again.")

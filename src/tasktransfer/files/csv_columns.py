@@ -86,7 +86,7 @@ class Columns:
         self._last, self._jumps = -1, 0
 
     def add(self, cells: Sequence[str], *, is_sample: bool = True) -> None:
-        """Count a row that has a cell for each column; profile its values if ``is_sample``."""
+        """Count a row that has a cell for each column, and profile its values if ``is_sample``."""
         self._rows += 1
         if is_sample and self._rows <= PROFILE_ROWS:
             for column, cell in zip(self.columns, cells, strict=True):
@@ -123,7 +123,7 @@ class Columns:
             )
         )
 
-    def index_column(self) -> int | None:
+    def find_index_column(self) -> int | None:
         """Return the position of an unnamed column that numbers the rows, as pandas writes it.
 
         Its numbers are distinct, or consecutive except at places where tables were joined.
@@ -137,10 +137,10 @@ class Columns:
         return [place for place in self._unnamed if place not in self._filled]
 
     def find_data_in_header(self) -> str | None:
-        """Return a name that is also a repeated value of its column: the header is data then.
+        """Return a name that is also a repeated value of its column, which suggests a row of data.
 
-        One such name is accepted next to a usual name of a column, as in a column ``speaker`` with
-        the values ``speaker`` and ``listener``.
+        Return None if there is no such name. A single one is accepted next to a usual name of a
+        column, as in a column ``speaker`` with the values ``speaker`` and ``listener``.
         """
         if self.header == list(map(str, range(len(self.header)))):
             return None  # default names of pandas
@@ -185,15 +185,17 @@ def find_separator(path: Path) -> tuple[str, int]:
     if named := _NAMED_SEPARATOR.fullmatch(lines[0][1]):
         return named[1], lines[0][0] + 1
     usual = "\t" if ".tsv" in path.name.lower() else ","
-    ranks = {sep: _rank(lines, sep, is_usual=sep == usual) for sep in SEPARATORS}
+    ranks = {sep: _rank_separator(lines, sep, is_usual=sep == usual) for sep in SEPARATORS}
     return max(ranks, key=lambda separator: ranks[separator]), lines[0][0]
 
 
-def _rank(lines: list[tuple[int, str]], separator: str, *, is_usual: bool) -> tuple[float, ...]:
-    """Return the rank of a separator; higher is better.
+def _rank_separator(
+    lines: list[tuple[int, str]], separator: str, *, is_usual: bool
+) -> tuple[float, ...]:
+    """Return the rank of a separator as a tuple, of which the largest is the best.
 
     The fraction of rows with as many cells as the header counts first, then the number of cells. In
-    a .tsv tabs win if all rows agree.
+    a .tsv file, tabs win if all rows have as many cells as the header.
     """
     best: tuple[float, ...] = (0.0, 0.0, float(is_usual))
     for has_quotes in (True, False):

@@ -102,21 +102,21 @@ def open_csv(path: Path) -> CsvFile:
 @lru_cache(maxsize=32)
 def _open_csv(path: Path, _state: tuple[int, int, int]) -> CsvFile:
     separator, header_line = find_separator(path)
-    enclosing = _Look(path, Dialect(separator, has_quotes=True), header_line)
+    enclosing = _Scan(path, Dialect(separator, has_quotes=True), header_line)
     if enclosing.is_sound:
-        return enclosing.file()
+        return enclosing.build_file()
     if separator == "\t" and (enclosing.quotes or enclosing.broken):
-        literal = _Look(path, Dialect(separator, has_quotes=False), header_line)
+        literal = _Scan(path, Dialect(separator, has_quotes=False), header_line)
         if literal.is_sound and literal.can_be_literal:
             note = (
-                f"{path}: quotation marks are read as text: as marks around cells they contradict "
-                f"the rows ({enclosing.contradiction})"
+                f"{path}: Quotation marks are read as text, because as marks around cells they "
+                f"contradict the rows ({enclosing.contradiction})."
             )
-            return literal.file(note)
-    raise enclosing.error()
+            return literal.build_file(note)
+    raise enclosing.build_error()
 
 
-class _Look:
+class _Scan:
     """The result of scanning a file in one dialect."""
 
     def __init__(self, path: Path, dialect: Dialect, header_line: int) -> None:
@@ -155,7 +155,7 @@ class _Look:
             self.wrong.add(line)
             self.widths.add(len(cells))
         elif not any(cells):
-            self.lines.skip_empty(line)
+            self.lines.count_empty_line(line)
         elif cells == self.header and len(cells) > 1:
             self.repeated.add(line)
         else:
@@ -168,7 +168,10 @@ class _Look:
                 self.escaped += sum(map(bool, map(_ESCAPED.fullmatch, cells)))
 
     def _check_stray_quotes(self, record: Record) -> None:
-        """Check whether stray quotation marks joined rows, later if too few rows are known."""
+        """Check whether stray quotation marks joined rows.
+
+        The check is postponed if too few rows are known.
+        """
         separator, width = self.dialect.separator, len(self.header)
         if width < 2 or any(text.count(separator) < width - 1 for text in record.lines):
             return
@@ -206,7 +209,7 @@ class _Look:
             return f"line {self.wrong.first[0]} has {min(self.widths)} cells"
         return f"line {self.joined.first[0]} would take the rows below it into one cell"
 
-    def error(self) -> DataError:
+    def build_error(self) -> DataError:
         """Return the error with line, dialect and remedy."""
         if self.wrong.count and (self.broken is None or self.wrong.first[0] <= self.broken.line):
             return self._build_width_error()
@@ -236,23 +239,23 @@ class _Look:
             f"({', '.join(self.columns.header)!r:.60}; {self.dialect}). {remedy}."
         )
 
-    def file(self, note: str = "") -> CsvFile:
+    def build_file(self, note: str = "") -> CsvFile:
         """Return the file in this dialect.
 
         Raises:
             DataError: the header does not name columns, or is missing.
         """
-        index = self.columns.index_column()
+        index = self.columns.find_index_column()
         passed = {*self.columns.find_empty_columns(), *(() if index is None else (index,))}
         places = tuple(i for i in range(len(self.header)) if i not in passed)
         names = tuple(self.columns.header[i] for i in places)
-        self._refuse_header(names)
+        self._check_header(names)
         notes = [
             f"{self.path}: The file is read as CSV with {self.dialect}. Line {self.header_line} "
             f"names {len(names)} columns, and {self.rows:,} rows follow.",
             *([note] if note else []),
             *self._list_notes(index, passed),
-            *self.lines.notes(),
+            *self.lines.list_notes(),
         ]
         return CsvFile(
             self.path,
@@ -268,7 +271,7 @@ class _Look:
     def _guess_header_separator(self) -> str:
         return max((",", ";", "\t"), key=self.header_text.count)
 
-    def _refuse_header(self, names: tuple[str, ...]) -> None:
+    def _check_header(self, names: tuple[str, ...]) -> None:
         location = format_location(self.path, self.header_line)
         listed = f"{', '.join(self.columns.header)!r:.80}"
         if not self.header:
@@ -317,7 +320,7 @@ class _Look:
                 "that pandas writes. It is skipped."
             )
         if empty := len(passed - {index}):
-            yield f"{self.path}: {empty} columns without a name are empty and skipped."
+            yield f"{self.path}: Empty columns without a name are skipped ({empty})."
         for name in self.columns.find_long_names()[:1]:
             yield (
                 f"{format_location(self.path, self.header_line)}: {name!r:.60} is read as the "
@@ -352,7 +355,7 @@ def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Itera
         if record.cells:
             yield record
         else:
-            lines.skip_empty(record.line)
+            lines.count_empty_line(record.line)
 
 
 def _build_csv_error(path: Path, dialect: Dialect, error: BrokenError) -> DataError:

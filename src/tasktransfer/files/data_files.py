@@ -69,13 +69,13 @@ def _build_read_error(file: Path, error: OSError) -> DataError:
     if isinstance(error, FileNotFoundError):
         return DataError(f"{file}: The file is missing. Put it there.")
     return DataError(
-        f"{file}: The file cannot be read ({error.strerror}). Check its permissions, or name "
-        "another file."
+        f"{file}: The file cannot be read ({error.strerror}). Check its permissions, or "
+        "specify another file."
     )
 
 
-def read_from_zip(file: Path, name: str) -> bytes:
-    """Return the content of the file with a name, in any folder of a zip.
+def read_zip_member(file: Path, name: str) -> bytes:
+    """Return the content of the first file with a name, in any folder of a zip.
 
     Raises:
         DataError: as in ``read_content``, or the zip is unsafe or does not contain the file.
@@ -85,7 +85,7 @@ def read_from_zip(file: Path, name: str) -> bytes:
         archive = check_zip(file, _ZIP)
         member = next((m for m in archive.members if Path(m).name == name), None)
         if member is not None:
-            return b"".join(archive.chunks(member))
+            return b"".join(archive.read_chunks(member))
     except UnsafeZipError as error:
         raise DataError(describe_flaw(file, error.flaw)) from None
     except OSError as error:
@@ -95,11 +95,11 @@ def read_from_zip(file: Path, name: str) -> bytes:
     raise DataError(f"{file}: The archive contains no {name}. Fetch the archive again.")
 
 
-def read_from_tar(file: Path, name: str) -> bytes:
-    """Return the content of the file with a name, in any folder of a tar, compressed or not.
+def read_tar_member(file: Path, name: str) -> bytes:
+    """Return the content of the first file with a name, in any folder of a tar, compressed or not.
 
     Raises:
-        DataError: as in ``read_from_zip``.
+        DataError: as in ``read_zip_member``.
     """
     try:
         with open_regular(file) as packed, tarfile.open(fileobj=packed) as archive:
@@ -151,7 +151,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         text = line.removesuffix("\n").removesuffix("\r")
         if not text:
-            lines.skip_empty(number)
+            lines.count_empty_line(number)
         yield number, text
 
 

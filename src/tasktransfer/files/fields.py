@@ -47,7 +47,7 @@ class Location:
             *(self.file, self.dialogue, self.instance, path, self.row, self.remedy, self.line)
         )
 
-    def of_instance(self, instance: str) -> Location:
+    def locate_instance(self, instance: str) -> Location:
         """Return the location as part of the annotation ``instance``."""
         return Location(
             *(self.file, self.dialogue, instance, self.path, self.row, self.remedy, self.line)
@@ -103,7 +103,7 @@ def get_member(table: Table, key: str, location: Location) -> object:
 
 
 def as_table(value: object, location: Location) -> Table:
-    """Return an object as it is. Raises DataError if the value is none."""
+    """Return a value that is an object. Raises DataError if the value has another type."""
     if not isinstance(value, dict):
         raise location.error(describe_wrong_value(value, "an object"))
     return value

@@ -59,30 +59,30 @@ class JsonCursor:
             if self._at < len(self._buffer) or self._is_last:
                 return self._buffer[self._at : self._at + 1]
             if skipped > MAX_LENGTH:
-                raise self.error(
+                raise self.build_error(
                     f"the file has more than {MAX_LENGTH:,} consecutive spaces and line breaks",
                     "remove them",
                 )
             self._read_more()
 
-    def take(self, marks: str) -> str:
-        """Skip one of some marks, and return it. Raises DataError if another text follows."""
+    def take_mark(self, marks: str) -> str:
+        """Skip the next character and return it. Raises DataError if it is not one of ``marks``."""
         found = self.peek()
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
             what = f"{found!r} follows" if found else "the file ends"
-            raise self.error(f"the JSON is broken ({what} instead of {expected})", "fix it")
+            raise self.build_error(f"the JSON is broken ({what} instead of {expected})", "fix it")
         self._at += 1
         return found
 
-    def value(self) -> Any:
+    def read_value(self) -> Any:
         """Return the value at the cursor, and skip it.
 
         Raises:
             DataError: the value is broken (with line and column), or too long (``TooLongError``).
         """
         if not self.peek():
-            raise self.error("the JSON is broken (the file ends before a value)", "fix it")
+            raise self.build_error("the JSON is broken (the file ends before a value)", "fix it")
         while True:
             try:
                 value, end = json_text.decode(self._buffer, self._at)
@@ -94,57 +94,57 @@ class JsonCursor:
                 if len(self._buffer) - self._at > MAX_LENGTH:
                     raise self._build_length_error() from None
             except ValueError as error:
-                raise self.error(f"the text is not valid JSON ({error})", "fix it") from None
+                raise self.build_error(f"the text is not valid JSON ({error})", "fix it") from None
             else:
                 if end < len(self._buffer) or self._is_last:
                     self._at = end
                     return value
             self._read_more()
 
-    def items(self) -> Iterator[Any]:
+    def iterate_items(self) -> Iterator[Any]:
         """Yield the items of the list at the cursor, and skip it."""
-        self.take("[")
+        self.take_mark("[")
         if self.peek() == "]":
-            self.take("]")
+            self.take_mark("]")
             return
         while True:
-            yield self.value()
-            if self.take(",]") == "]":
+            yield self.read_value()
+            if self.take_mark(",]") == "]":
                 return
 
-    def members(self) -> Iterator[str]:
+    def iterate_members(self) -> Iterator[str]:
         """Yield the keys of the object at the cursor, each with the cursor at its value.
 
         The caller skips the value. Raises DataError if a key occurs twice.
         """
-        self.take("{")
+        self.take_mark("{")
         if self.peek() == "}":
-            self.take("}")
+            self.take_mark("}")
             return
         lines: dict[str, int] = {}
         while True:
             if self.peek() != '"':
-                self.take('"')
-            line, key = self.line, self.value()
+                self.take_mark('"')
+            line, key = self.line, self.read_value()
             if key in lines:
                 problem = f"the key {key!r:.60} is already on line {lines[key]}"
-                raise self.error(problem, "rename one of the two")
+                raise self.build_error(problem, "rename one of the two")
             lines[key] = line
-            self.take(":")
+            self.take_mark(":")
             self.peek()
             yield key
-            if self.take(",}") == "}":
+            if self.take_mark(",}") == "}":
                 return
 
-    def skip(self) -> None:
+    def skip_value(self) -> None:
         """Skip the value at the cursor."""
         if self.peek() != "[":
-            self.value()
+            self.read_value()
             return
-        for _ in self.items():
+        for _ in self.iterate_items():
             pass
 
-    def error(self, problem: str, remedy: str) -> DataError:
+    def build_error(self, problem: str, remedy: str) -> DataError:
         """Return an error with the line of the cursor."""
         return DataError(format_problem(format_location(self._path, self.line), problem, remedy))
 

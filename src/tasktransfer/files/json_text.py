@@ -96,13 +96,13 @@ def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, in
     except RecursionError:
         raise ValueError("the text is nested too deeply") from None
     except _TwiceError:
-        raise _locate_duplicate_key(text, start) from None
+        raise _build_duplicate_key_error(text, start) from None
     except json.JSONDecodeError:
         raise
     except ValueError:
         raise ValueError("the text contains a number with thousands of digits") from None
     if not keep_halves and _MAYBE_HALF.search(text, start, end):
-        _refuse_halves(value)
+        _check_surrogates(value)
     return value, end
 
 
@@ -120,8 +120,8 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_refuse_duplicate_keys)
 
 
-def _locate_duplicate_key(text: str, start: int) -> DuplicateKeyError:
-    """Find the first key that occurs twice in an object. The text must have one."""
+def _build_duplicate_key_error(text: str, start: int) -> DuplicateKeyError:
+    """Return the error for the first key that occurs twice in an object of a text."""
     opened: list[dict[str, int]] = []
     for mark in _MARK.finditer(text, start):
         if mark[0] == "{":
@@ -154,8 +154,8 @@ def _replace_non_finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _refuse_halves(value: Any) -> None:
-    """Raise ValueError for a text with half of a surrogate pair, with its key path."""
+def _check_surrogates(value: Any) -> None:
+    """Raise ValueError if a text in a value contains half of a surrogate pair."""
     left: list[tuple[str, Any]] = [("", value)]
     while left:
         path, value = left.pop()

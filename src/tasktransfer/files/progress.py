@@ -132,7 +132,7 @@ class _Line:
 
 
 def format_clock_time(seconds: float) -> str:
-    """Return a time as minutes and seconds, 1:05, or with hours, 2:01:05; "?" for NaN."""
+    """Return a time as minutes and seconds (1:05), with hours (2:01:05), or as "?" if it is NaN."""
     if math.isnan(seconds):
         return "?"
     minutes, rest = divmod(round(seconds), 60)

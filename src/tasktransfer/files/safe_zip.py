@@ -109,7 +109,7 @@ class SafeZip:
     members: dict[str, zipfile.ZipInfo]
     flaws: list[Flaw]
 
-    def chunks(self, name: str) -> Iterator[bytes]:
+    def read_chunks(self, name: str) -> Iterator[bytes]:
         """Yield the bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
         info, limits, read = self.members[name], self.budget.limits, 0
         for chunk in self.budget.limit_chunks(name, _unpack_member(self.path, name, info)):
@@ -127,6 +127,8 @@ class SafeZip:
 
 def check_zip(path: Path, limits: Limits) -> SafeZip:
     """Check a zip, and the paths, kinds and declared sizes of all its members.
+
+    The problems are in ``SafeZip.flaws``.
 
     Raises:
         OSError: the file does not exist.

@@ -83,7 +83,7 @@ class TextLines:
                     self._crlf += 1
                 yield self._lines, line
 
-    def skip_empty(self, line: int) -> None:
+    def count_empty_line(self, line: int) -> None:
         """Count an empty line. Raises DataError if there are too many."""
         self._empty += 1
         self._run = self._run + 1 if line == self._last_empty + 1 else 1
@@ -97,7 +97,7 @@ class TextLines:
                 f"{where}: The file contains {count:,} empty lines. Remove the empty lines."
             )
 
-    def notes(self) -> list[str]:
+    def list_notes(self) -> list[str]:
         """Return notes for the user about the lines that were read."""
         notes = []
         if self._has_mark:
@@ -132,7 +132,7 @@ def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]
         ):
             yield text
     except UnicodeDecodeError:
-        refuse_encoding(path)
+        check_utf8(path)
         raise
     except (OSError, EOFError, zlib.error) as error:
         raise _build_damage_error(path, error) from None
@@ -210,11 +210,12 @@ def _build_damage_error(path: Path, error: Exception) -> DataError:
         return DataError(f"{path}: The file is missing. Put it there.")
     reason = getattr(error, "strerror", None) or error
     return DataError(
-        f"{path}: The file cannot be read ({reason}). Check its permissions, or name another file."
+        f"{path}: The file cannot be read ({reason}). Check its permissions, or specify another "
+        "file."
     )
 
 
-def refuse_encoding(path: Path) -> None:
+def check_utf8(path: Path) -> None:
     """Raise DataError for the first line of a file that is not UTF-8, if there is one."""
     with open_bytes(path) as stream:
         lines = iter(partial(stream.readline, MAX_LENGTH), b"")

@@ -17,7 +17,7 @@ from tasktransfer import __version__, metrics
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import (
     OF_A_MODEL,
-    format_method,
+    format_method_label,
 )
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import replace_folder
@@ -142,7 +142,7 @@ def _select_recommended(
     if not found or request.model not in (None, "", *(each.model for each in found)):
         model = f" with {row['model']}" if isinstance(row["model"], str) else ""
         _print_note(
-            f"The recommended method is {format_method(row['method'])}{model}, which "
+            f"The recommended method is {format_method_label(row['method'])}{model}, which "
             f"{'does not use --model ' + str(request.model) if found else 'has no model'}. The "
             "method with the best mean score on dev is exported instead."
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.plan import Choice, Plan, get_choice_file_name
+from tasktransfer.core.plan import Choice, Plan, get_relative_choice_path
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError, RecordError
@@ -72,7 +72,7 @@ class PlannedStudy:
 
     def get_choice_path(self, choice: Choice) -> str:
         """Return the path of the file that stores a choice. Delete the file to choose again."""
-        return f"{self.config.results}/{get_choice_file_name(choice.name)}"
+        return f"{self.config.results}/{get_relative_choice_path(choice.name)}"
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:
@@ -95,7 +95,7 @@ def read_choice(results: str | Path, name: str) -> Any | None:
     Raises:
         RecordError: the file is damaged.
     """
-    path = Path(results, get_choice_file_name(name))
+    path = Path(results, get_relative_choice_path(name))
     if not path.exists():
         return None
     try:
@@ -109,7 +109,7 @@ def read_choice(results: str | Path, name: str) -> Any | None:
 
 def write_choice(results: str | Path, name: str, chosen: Any) -> None:
     """Write a choice atomically."""
-    path = Path(results, get_choice_file_name(name))
+    path = Path(results, get_relative_choice_path(name))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part:
         part.write_text(json.dumps(chosen, indent=2) + "\n", encoding="utf-8")

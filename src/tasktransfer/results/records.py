@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
-from tasktransfer.core.validation import find_wrong_type
+from tasktransfer.core.validation import find_first_problem
 from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
@@ -305,7 +305,7 @@ def build_record_schema() -> dict[str, Any]:
 def _validate(path: Path, value: Any) -> None:
     """Check the types, then the agreement between the parts."""
     try:
-        problem = find_wrong_type(get_record_validator(), value) or next(
+        problem = find_first_problem(get_record_validator(), value) or next(
             find_contradictions(value), None
         )
     except RecursionError:  # the node's identity may have any depth

@@ -21,7 +21,7 @@ class ChosenSources(TypedDict):
     chosen_by: ChooseBy
 
 
-def select(
+def select_targets_and_sources(
     deltas: pd.DataFrame,
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
@@ -59,13 +59,13 @@ def select(
         )
     chosen: list[ChosenSources] = []
     for dataset, rows in single.groupby("dataset", sort=False):
-        _refuse_holes(str(dataset), rows)
+        _check_completeness(str(dataset), rows)
         pairs = rows.groupby(["target", "source"])["delta"].mean()
         own = None if values is None else values[values["dataset"] == dataset]
         ranking = pairs if own is None else _rank_valued_pairs(own)
         for target in _select_best_targets(str(dataset), pairs, targets_per_dataset):
             of_target = ranking[ranking.index.get_level_values("target") == target]
-            sources = pick_best(of_target.droplevel("target"), sources_per_target)
+            sources = pick_best_names(of_target.droplevel("target"), sources_per_target)
             if len(sources) < sources_per_target:
                 raise RecordError(
                     f"{dataset}: {target} has {len(sources)} sources"
@@ -104,17 +104,21 @@ def select_dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return deltas.assign(score=score, baseline_score=baseline, delta=score - baseline)
 
 
-def select_from_tables(
+def select_sources_from_tables(
     tables: Mapping[str, pd.DataFrame],
     targets_per_dataset: int = 2,
     sources_per_target: int = 3,
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """Apply ``select`` to the tables ``deltas``, ``transfer_runs`` and ``missing_runs`` of a study.
+    """Select targets and sources from a study's tables, see ``select_targets_and_sources``.
+
+    Args:
+        tables: the frames ``deltas``, ``transfer_runs`` and ``missing_runs``.
 
     Raises:
-        RecordError: as ``select``; also if planned single-source runs are missing.
+        RecordError: as ``select_targets_and_sources``; also if planned single-source runs are
+            missing.
     """
     missing = tables["missing_runs"]
     holes = missing[missing["n_sources"] <= 1]
@@ -128,11 +132,13 @@ def select_from_tables(
         )
     deltas = tables["deltas"]
     deltas = deltas if choose_by == "test" else select_dev_deltas(deltas, tables["transfer_runs"])
-    return select(deltas, targets_per_dataset, sources_per_target, choose_by, values)
+    return select_targets_and_sources(
+        deltas, targets_per_dataset, sources_per_target, choose_by, values
+    )
 
 
 def compute_mean_ranks(values: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean rank over models and seeds by (target, source); the last rank is 1.
+    """Return the mean rank over models and seeds by (target, source). The worst source has rank 1.
 
     Ranks are used because the values of two models have no common unit. Sources without a value
     come last.
@@ -143,7 +149,7 @@ def compute_mean_ranks(values: pd.DataFrame) -> pd.Series[float]:
 
 
 def _rank_valued_pairs(values: pd.DataFrame) -> pd.Series[float]:
-    """Return ``ranks`` of the pairs that have a value with any model and seed."""
+    """Return the mean ranks of the pairs that have a value with any model and seed."""
     counts = values.groupby(["target", "source"])["value"].count()
     ranking = compute_mean_ranks(values)
     return ranking[counts.reindex(ranking.index) > 0]
@@ -162,10 +168,10 @@ def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> l
             f"{dataset}: The dataset has {len(benefit)} targets, but {count} are requested. Reduce "
             "targets_per_dataset, or study more tasks."
         )
-    return pick_best(benefit, count)
+    return pick_best_names(benefit, count)
 
 
-def pick_best(values: pd.Series[float], count: int) -> list[str]:
+def pick_best_names(values: pd.Series[float], count: int) -> list[str]:
     """Return the names of the largest values, with ties in order of names.
 
     Values are rounded, so that floating-point noise in a mean does not decide ties.
@@ -174,7 +180,7 @@ def pick_best(values: pd.Series[float], count: int) -> list[str]:
     return [str(name) for name, _ in ranked[:count]]
 
 
-def _refuse_holes(dataset: str, rows: pd.DataFrame) -> None:
+def _check_completeness(dataset: str, rows: pd.DataFrame) -> None:
     """Raise RecordError unless every pair has a delta for every model, algorithm and seed."""
     axes = ["source", "target", "model", "algorithm", "seed"]
     complete = rows[rows["delta"].notna()]

@@ -40,8 +40,7 @@ STEM = 3
 WITHOUT_MEANING = frozenset({"neutral", "none", "other", "unknown"})
 """Labels that tasks of any content have."""
 FEWEST_SHARED, LEAST_FRACTION = 2, 1 / 3
-"""Two tasks are similar if they share at least so many labels, and this fraction of the shorter
-list."""
+"""Least number of shared labels of similar tasks, and least fraction of the shorter list."""
 
 
 def read_shipped_evidence() -> pd.DataFrame:
@@ -102,7 +101,7 @@ def list_selectors(evidence: pd.DataFrame) -> list[str]:
 
 
 def collect_dev_gains(evidence: pd.DataFrame, home: str, name: str) -> Floats:
-    """Return the dev gains of a source on the targets, one per target and seed."""
+    """Return the dev gains from a source, one per target and seed."""
     homes = [
         resolve_task(dataset, source) == (home, name)
         for dataset, source in zip(evidence["dataset"], evidence["source"], strict=True)
@@ -119,8 +118,8 @@ def add_source_mean(evidence: pd.DataFrame) -> pd.DataFrame:
     return evidence.assign(**{SOURCE_MEAN: (total / count).where(count > 0)})
 
 
-def judge_selectors(evidence: pd.DataFrame) -> pd.DataFrame:
-    """Return the regret of every selector on the transfers of one algorithm, all datasets together.
+def compute_selector_regret(evidence: pd.DataFrame) -> pd.DataFrame:
+    """Return the regret of every selector for one algorithm, over all datasets together.
 
     Returns:
         Columns of ``columns.REGRET`` for the measure ``regret.LEADING``, one row per selector.
@@ -132,17 +131,17 @@ def judge_selectors(evidence: pd.DataFrame) -> pd.DataFrame:
 
 
 def pair_values_with_gains(evidence: pd.DataFrame, selector: str) -> tuple[Floats, Floats]:
-    """Return a selector's values and the test gains as (targets, sources), means over seeds."""
+    """Return a selector's values and the test gains, (targets, sources), averaged over seeds."""
     means = evidence.groupby(["dataset", "target", "source"])[[selector, "delta"]].mean()
     wide = means.unstack("source")
     return wide[selector].to_numpy(float), wide["delta"].to_numpy(float)
 
 
 def count_shared_labels(labels: Collection[str], others: Collection[str]) -> int:
-    """Return how many labels of a task have a related label in another task.
+    """Return the number of labels of a task that have a related label in another task.
 
-    Labels are related if their first letters are equal. The result is 0 if the tasks share too few
-    of them to be similar.
+    Labels are related if they begin with the same ``STEM`` letters. The result is 0 if the tasks
+    share too few of them to be similar.
     """
     own, their = ({*_list_stems(some)} for some in (labels, others))
     shared = len(own & their)

@@ -19,8 +19,10 @@ FEWEST_TARGETS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """Gain = ``offset`` + ``slope`` × the value in standard deviations of its target's values.
+class GainPrediction:
+    """A linear prediction of gains from a selector's values.
+
+    The gain is ``offset`` + ``slope`` × the value in standard deviations of its target's values.
 
     Args:
         offset: expected gain at the mean value of a target.
@@ -41,11 +43,11 @@ class Expected:
     def predict_gains(self, values: Floats) -> tuple[Floats, Floats, Floats]:
         """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
         gains: Floats = self.offset + self.slope * normalise_values(values)
-        reach = _compute_reach(self.targets) * self.error
+        reach = _compute_interval_factor(self.targets) * self.error
         return gains, gains - reach, gains + reach
 
 
-def fit_expected_gain(values: Floats, gains: Floats) -> Expected | None:
+def fit_expected_gain(values: Floats, gains: Floats) -> GainPrediction | None:
     """Fit the prediction on finished transfers.
 
     Args:
@@ -71,9 +73,9 @@ def fit_expected_gain(values: Floats, gains: Floats) -> Expected | None:
         spread = _compute_spread(x[others], gains[others], known[others], line)
         missed.append(np.mean(off**2))
         constant.append(np.mean((truth - gains[others][known[others]].mean()) ** 2))
-        inside.append(np.mean(np.abs(off) <= _compute_reach(targets - 1) * spread))
+        inside.append(np.mean(np.abs(off) <= _compute_interval_factor(targets - 1) * spread))
     offset, slope = _fit_line(x, gains, known)
-    return Expected(
+    return GainPrediction(
         *(offset, slope, float(np.mean(missed)) ** 0.5, float(np.mean(constant)) ** 0.5),
         *(float(np.mean(inside)), targets),
     )
@@ -113,5 +115,6 @@ def _compute_spread(
     return float(np.sqrt(of_target.mean()))
 
 
-def _compute_reach(targets: int) -> float:
+def _compute_interval_factor(targets: int) -> float:
+    """Return half the width of an interval in standard errors, by Student's t distribution."""
     return float(special.stdtrit(max(1, targets - 1), (1 + LEVEL) / 2))

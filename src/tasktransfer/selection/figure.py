@@ -56,7 +56,7 @@ def plot_regret(
     axes = figure.subplots(len(panels), 1, squeeze=False, sharex=True)[:, 0]
     for place, (names, group) in zip(axes, panels, strict=True):
         model, algorithm = map(str, names)
-        _draw(place, group)
+        _draw_panel(place, group)
         place.set_ylabel(f"{model}\n{label(algorithm)}\nregret@1, points", fontsize=8)
     axes[-1].set_xlabel("seconds per target (log scale)", fontsize=LABEL_POINTS)
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
@@ -67,7 +67,7 @@ def plot_regret(
     return figure
 
 
-def _draw(axes: Axes, group: pd.DataFrame) -> None:
+def _draw_panel(axes: Axes, group: pd.DataFrame) -> None:
     despine(axes)
     axes.set_xscale("log")
     floor = float(group["floor"].iloc[0])

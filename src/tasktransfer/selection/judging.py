@@ -95,7 +95,9 @@ def judge_selectors(
             np.where(whole, subtract_target_mean(scores) if gains is None else gains, np.nan)
         )
     selectors = {RANDOM: np.zeros(scores.shape[:2]), SOURCE_MEAN: of_others, **given}
-    found = {name: compute_without_seeds(value, scores, ks) for name, value in selectors.items()}
+    found = {
+        name: compute_measures_without_seeds(value, scores, ks) for name, value in selectors.items()
+    }
     floors = compute_noise_floor(scores, ks) if scores.shape[2] > 1 else {}
     pairs = whole[..., 0]
     result = []
@@ -159,10 +161,10 @@ def _compute_jackknife_variance(without: Floats) -> Floats:
     return result
 
 
-def compute_without_seeds(
+def compute_measures_without_seeds(
     values: Floats, scores: Floats, ks: tuple[int, ...] = KS
 ) -> dict[str, Floats]:
-    """Compute measures with all seeds, and without each seed.
+    """Compute measures with all seeds, and with each seed left out.
 
     Args:
         values: shape (..., targets, sources), or with seeds as ``scores``.

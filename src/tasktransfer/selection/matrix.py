@@ -63,7 +63,7 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
             are compared by it.
 
     Raises:
-        DataError: it cannot be read, or is not such a matrix; names file, row and remedy.
+        DataError: the file cannot be read, or is not a matrix of transfers.
         ConfigError: a number is above the number of sources.
     """
     table, notes = read_matrix(path)
@@ -90,7 +90,7 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
         DataError: as ``compute_file_regret``.
     """
     file = open_csv(path)
-    _refuse_columns(path, file.columns)
+    _check_columns(path, file.columns)
     table = _read_table(file)
     for name in ("dataset", "algorithm"):
         if name not in table:
@@ -113,11 +113,14 @@ def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
     notes = list(file.notes[1:])
     if table["score"].between(0, 1).all():
         table["score"] *= 100
-        notes.append("all scores lie between 0 and 1: read as fractions, reported as points of 100")
+        notes.append(
+            f"{path}: All scores lie between 0 and 1, so they are read as fractions and reported "
+            "as points of 100."
+        )
     return table, notes
 
 
-def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
+def _check_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(
@@ -133,7 +136,7 @@ def _refuse_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _read_table(file: CsvFile) -> pd.DataFrame:
-    """Read the cells of a file: numbers, except for names of models, datasets and tasks."""
+    """Read a file into a frame of numbers, and of texts in the columns with names."""
     lines = array("q")
     values: dict[str, list[str] | array[float]] = {
         name: [] if name in (*GROUP, "source", "target") else array("d") for name in file.columns
@@ -154,7 +157,7 @@ def _read_table(file: CsvFile) -> pd.DataFrame:
 
 
 def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
-    """Read a number; NaN if the cell is empty."""
+    """Return the number in a cell, or NaN if the cell is empty or says that it is missing."""
     if cell.strip().lower() in NO_NUMBER:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
@@ -177,8 +180,8 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
         sources, targets = (list(runs[name].unique()) for name in ("source", "target"))
         if len(sources) < 2:
             raise DataError(
-                f"{path}: The model {model} has {len(sources)} source, but a selection needs at "
-                "least two sources. Add sources."
+                f"{path}: The model {model} has fewer than two sources, but a selection needs at "
+                "least two. Add sources."
             )
         axes = (targets, sources, sorted(runs["seed"].unique()))
         scores = build_cube(runs, "score", axes)
@@ -211,7 +214,10 @@ def build_cube(
 
 
 def join_matrices(several: Sequence[Matrix]) -> Matrix:
-    """Join matrices: targets are stacked, and sources are separate because each has one dataset."""
+    """Join the matrices of several datasets into one with all their targets and sources.
+
+    A pair with a target and a source from different matrices has no score.
+    """
     seeds = min(one.scores.shape[2] for one in several)
     names = [n for n in several[0].values if all(n in one.values for one in several)]
 

@@ -76,7 +76,7 @@ def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
     If m of g sources with equal values are sampled, the best of them is the j-th worst of the g
     with probability C(j - 1, m - 1) / C(g, m).
     """
-    sure, group, drawn = _select_first(values, scores, k)
+    sure, group, drawn = _select_first_sources(values, scores, k)
     low = np.where(sure, scores, -np.inf).max(axis=-1, keepdims=True)
     ordered = np.sort(np.where(group, scores, -np.inf), axis=-1)
     of, sources = group.sum(axis=-1, keepdims=True), scores.shape[-1]
@@ -92,7 +92,7 @@ def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
 
 def compute_expected_mean(values: Floats, scores: Floats, k: int) -> Floats:
     """Compute the expected mean score of the first k sources, (..., sources) → (...)."""
-    sure, group, drawn = _select_first(values, scores, k)
+    sure, group, drawn = _select_first_sources(values, scores, k)
     total = np.where(sure, scores, 0.0).sum(axis=-1)
     of = group.sum(axis=-1)
     level = np.where(group, scores, 0.0).sum(axis=-1) / np.maximum(of, 1)
@@ -173,7 +173,7 @@ def _list_halvings(seeds: int) -> Floats:
     return halves
 
 
-def _select_first(
+def _select_first_sources(
     values: Floats, scores: Floats, k: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
     """Return the first k sources, with ties at the k-th value kept separate.
@@ -201,7 +201,10 @@ def _count_combinations(most: int) -> Floats:
 
 
 def _count_places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
-    """Count, for each source, the sources above it and those at its value, including itself."""
+    """Return the numbers of sources with a higher value and with the same value, for each source.
+
+    The source itself counts among the sources with the same value.
+    """
     pairs = ~np.isnan(values) if pairs is None else pairs
     both = pairs[..., None, :] & pairs[..., :, None]
     # [..., i, j] is true if j is above i.
@@ -210,8 +213,8 @@ def _count_places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tup
     return above.sum(axis=-1).astype(float), tied.sum(axis=-1).astype(float)
 
 
-def _rank_relevance(scores: Floats) -> Floats:
-    """Return n - rank; the best source has rank 1."""
+def _compute_rank_relevance(scores: Floats) -> Floats:
+    """Return n - rank of each source, of which the best has rank 1."""
     there = ~np.isnan(scores)
     rank = _count_places(scores)[0] + 1
     relevance: Floats = np.where(there, there.sum(axis=-1, keepdims=True) - rank, np.nan)
@@ -219,7 +222,7 @@ def _rank_relevance(scores: Floats) -> Floats:
 
 
 NDCG: dict[str, Callable[[Floats], Floats]] = {
-    "ndcg_rank": _rank_relevance,
+    "ndcg_rank": _compute_rank_relevance,
     "ndcg_percent": lambda scores: scores,
     "ndcg_fraction": lambda scores: scores / 100,
 }

@@ -65,10 +65,10 @@ def score_by_embedding(inputs: SelectorInput) -> Values:
 
 def score_by_roe(inputs: SelectorInput) -> Values:
     """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
-    from tasktransfer.selection.transferability import score_by_retrieval
+    from tasktransfer.selection.transferability import compute_retrieval_similarity
 
     target = inputs.embeddings(inputs.target)
-    return {s: score_by_retrieval(target, inputs.embeddings(s)) for s in inputs.sources}
+    return {s: compute_retrieval_similarity(target, inputs.embeddings(s)) for s in inputs.sources}
 
 
 def score_by_logme(inputs: SelectorInput) -> Values:
@@ -185,10 +185,13 @@ _OF_PACKAGE = frozenset(SELECTORS)
 
 
 def register_selector(selector: Selector) -> None:
-    """Register a plugin's selector in this process; an earlier one with its name is replaced.
+    """Register a plugin's selector in this process.
+
+    It replaces an earlier selector of a plugin with the same name.
 
     Raises:
-        ConfigError: its name is taken by the package, or it has no function.
+        ConfigError: the object is not a selector, the package has a selector with its name, or it
+            has no function.
     """
     if not isinstance(selector, Selector):
         raise ConfigError(

@@ -22,7 +22,7 @@ INSTANCES = 300
 
 @dataclass(frozen=True)
 class StudyPairs:
-    """Pairs that selectors rank: those with targets in one dataset, for a model and a seed.
+    """Pairs that selectors rank for a model and a seed, with targets in one dataset.
 
     Sources from other datasets are named ``Dataset/task``; ``others`` has their data by dataset.
     ``baseline`` returns a task's training; ``probe`` returns one epoch of a transfer.
@@ -40,7 +40,7 @@ class StudyPairs:
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for pair in self.pairs for task in pair}))
 
-    def group_by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
+    def group_tasks_by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
         """Group tasks by their data, with their names in that data."""
         found: dict[str, list[str]] = {}
         for task in tasks:
@@ -55,7 +55,7 @@ def is_selection_run(run: Run) -> bool:
 
 
 def plan_selector_runs(study_pairs: StudyPairs, selectors: Sequence[Selector]) -> Iterator[Run]:
-    """Yield the runs of selectors: one for all targets, or one per pair for ``probe``.
+    """Yield the runs of selectors, one per selector for all targets, or one per pair for ``probe``.
 
     Selectors that need no node of their own have no run.
     """
@@ -83,7 +83,9 @@ def build_selector_fit(study_pairs: StudyPairs, selector: Selector) -> Fit | Non
     fits = tuple(_list_measurements(study_pairs, selector, sources))
     named = {source for of in sources.values() for source in of}
     others = tuple(
-        data for data, _ in study_pairs.group_by_data(sorted(named)) if data != study_pairs.data
+        data
+        for data, _ in study_pairs.group_tasks_by_data(sorted(named))
+        if data != study_pairs.data
     )
     settings: dict[str, Any] = {
         "selector": selector.name,
@@ -105,33 +107,33 @@ def _list_measurements(
     """
     named = sorted({source for of in sources.values() for source in of})
     if "embeddings" in selector.reads:
-        yield from _build_fits(study_pairs, "embeddings", None, study_pairs.tasks)
+        yield from _build_measurement_fits(study_pairs, "embeddings", None, study_pairs.tasks)
     if "own_embeddings" in selector.reads:
         for source in named:
-            yield from _build_fits(study_pairs, "embeddings", source, (source,))
+            yield from _build_measurement_fits(study_pairs, "embeddings", source, (source,))
     if "features" in selector.reads:
         for source in named:
             on = [t for s, t in study_pairs.pairs if s == source and _is_labelled(study_pairs, t)]
-            yield from _build_fits(study_pairs, "features", source, dict.fromkeys(on))
+            yield from _build_measurement_fits(study_pairs, "features", source, dict.fromkeys(on))
     if "gradients" in selector.reads:
-        yield from _build_fits(study_pairs, "gradients", None, study_pairs.tasks)
+        yield from _build_measurement_fits(study_pairs, "gradients", None, study_pairs.tasks)
     if "fisher" in selector.reads:
         for task in study_pairs.tasks:
-            yield from _build_fits(study_pairs, "fisher", task, (task,))
+            yield from _build_measurement_fits(study_pairs, "fisher", task, (task,))
     if "losses" in selector.reads:
-        yield from _build_fits(study_pairs, "losses", None, study_pairs.tasks)
+        yield from _build_measurement_fits(study_pairs, "losses", None, study_pairs.tasks)
         for target, of in sources.items():
-            yield from _build_fits(study_pairs, "losses", target, of)
+            yield from _build_measurement_fits(study_pairs, "losses", target, of)
 
 
 def _is_labelled(study_pairs: StudyPairs, task: str) -> bool:
     return get_task(study_pairs.data.name, task).kind in SINGLE_LABEL
 
 
-def _build_fits(
+def _build_measurement_fits(
     study_pairs: StudyPairs, what: str, of: str | None, on: Iterable[str]
 ) -> Iterator[Fit]:
-    """Yield a measurement by a task's baseline or the base model: one fit per dataset."""
+    """Yield the fits of a measurement with a task's baseline or the base model, one per dataset."""
     start, seed = None, study_pairs.seed
     settings: dict[str, Any] = {"instances": INSTANCES}
     if of is not None:
@@ -140,7 +142,7 @@ def _build_fits(
         settings["model"] = study_pairs.model.identity
         # The seed initialises parts missing in the base model; mean states do not need them.
         seed = study_pairs.seed if what == "gradients" else 0
-    for data, tasks in study_pairs.group_by_data(on):
+    for data, tasks in study_pairs.group_tasks_by_data(on):
         yield Fit(what, data, tasks, seed, settings, start)
 
 

@@ -2,7 +2,7 @@
 
 A selector ranks the sources if it is significantly better than random on the transfers to other
 targets. Otherwise no difference between sources is significant, and the recommendation says so.
-Sources that share labels with the target then come first, by convention. Expected gains are
+Sources that share labels with the target then come first, by convention. GainPrediction gains are
 predicted from other targets, with the error on held-out targets as their interval. No score of a
 transfer to the target itself is read.
 """
@@ -24,15 +24,15 @@ from tasktransfer.selection.columns import RANDOM
 from tasktransfer.selection.evidence import (
     add_source_mean,
     collect_dev_gains,
+    compute_selector_regret,
     count_shared_labels,
-    judge_selectors,
     leave_out_target,
     list_selectors,
     list_targets,
     pair_values_with_gains,
     select_targets,
 )
-from tasktransfer.selection.expected_gain import FEWEST_TARGETS, Expected, fit_expected_gain
+from tasktransfer.selection.expected_gain import FEWEST_TARGETS, GainPrediction, fit_expected_gain
 from tasktransfer.selection.inputs import SelectorInput
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import PROBE
@@ -99,7 +99,7 @@ class Ranking:
     ranked_by: str | None
     better_than_random: tuple[str, ...]
     smallest_q: tuple[str, float] | None
-    prediction: Expected | None
+    prediction: GainPrediction | None
     sources: tuple[RankedSource, ...]
 
     @property
@@ -151,7 +151,7 @@ def recommend_sources(
 
 
 def select_evidence(question: Question, others: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Return the transfers that compare selectors, and whether all are of similar targets.
+    """Return the transfers that compare selectors, and whether they are limited to similar targets.
 
     Targets whose baselines have not learned their task are left out. Targets that share labels with
     the question's target are used alone if there are enough of them.
@@ -180,15 +180,15 @@ def list_useful_selectors(
     for name in algorithms:
         rows = used[used["algorithm"] == name]
         is_enough = len(list_targets(rows)) >= FEWEST_TARGETS
-        names += _list_better_than_random(judge_selectors(rows)) if is_enough else UNPROVEN
+        names += _list_better_than_random(compute_selector_regret(rows)) if is_enough else UNPROVEN
     return tuple(dict.fromkeys(names))
 
 
 def _list_similar_targets(question: Question, evidence: pd.DataFrame) -> list[Task]:
-    return [task for task in list_targets(evidence) if _count_shared(question, task)]
+    return [task for task in list_targets(evidence) if _count_labels_in_common(question, task)]
 
 
-def _count_shared(question: Question, task: Task) -> int:
+def _count_labels_in_common(question: Question, task: Task) -> int:
     known = DATASETS.get(task[0])
     if known is None or task[1] not in known.tasks:  # a task of another study's own dataset
         return 0
@@ -198,11 +198,11 @@ def _count_shared(question: Question, task: Task) -> int:
 def _rank_sources(
     question: Question, values: Values, others: pd.DataFrame, algorithm: str
 ) -> Ranking:
-    """Rank by the transfers of one algorithm to other targets."""
+    """Rank the sources by the transfers of one algorithm to other targets."""
     values = {**values, **_compute_transfer_values(question, others)}
     rows, similar = select_evidence(question, others)
     targets = len(list_targets(rows))
-    regret = judge_selectors(rows) if targets >= FEWEST_TARGETS else pd.DataFrame()
+    regret = compute_selector_regret(rows) if targets >= FEWEST_TARGETS else pd.DataFrame()
     better = _list_better_than_random(regret)
     ranked_by = next((name for name in (*better, *UNPROVEN) if values.get(name)), None)
     found = values[ranked_by] if ranked_by else {}
@@ -220,7 +220,7 @@ def _rank_sources(
             expected_gain=_convert_nan(gains[n]),
             low=_convert_nan(low[n]),
             high=_convert_nan(high[n]),
-            shared_labels=_count_shared(question, question.homes[source]),
+            shared_labels=_count_labels_in_common(question, question.homes[source]),
         )
         for n, source in enumerate(question.sources)
     ]

@@ -18,6 +18,7 @@ from tasktransfer.present.numbers import (
     format_score,
     is_missing,
 )
+from tasktransfer.present.sentences import join_names
 from tasktransfer.present.text import format_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.selection.columns import RANDOM, SOURCE_MEAN
@@ -35,7 +36,7 @@ def select_leading_rows(frames: Frames) -> pd.DataFrame:
 
 
 def is_judging_run(baseline: str, row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run judges a selector: the group's transfer runs and their baselines."""
+    """Return whether a run is a transfer or a baseline by which a row's selector is judged."""
     is_here = row["dataset"] in ("all", run.about.get("dataset"))
     return is_here and run.model == row["model"] and run.method in (row["algorithm"], baseline)
 
@@ -49,7 +50,7 @@ def describe_groups(regret: pd.DataFrame) -> list[str]:
 
 
 def describe_significance(group: pd.DataFrame) -> str:
-    """Name the selectors that differ significantly (by q) from chance and from ``source_mean``.
+    """Describe which selectors differ significantly (by q) from chance and from ``source_mean``.
 
     Args:
         group: the rows of one dataset, model and algorithm.
@@ -78,7 +79,10 @@ def _describe_difference(
     above = [name for name in better if name not in below]
     if not better:
         return f"no selector differs significantly from {called}"
-    parts = [f"{_join_names(some)} {how} {called}" for some, how in _list_directions(below, above)]
+    parts = [
+        f"{join_names(some, len(some))} {how} {called}"
+        for some, how in _list_directions(below, above)
+    ]
     return ", and ".join(parts)
 
 
@@ -86,10 +90,6 @@ def _list_directions(below: list[str], above: list[str]) -> Iterator[tuple[list[
     for names, word in ((below, "below"), (above, "above")):
         if names:
             yield names, f"{'is' if len(names) == 1 else 'are'} significantly {word}"
-
-
-def _join_names(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def as_text(frame: pd.DataFrame) -> str:

@@ -1,4 +1,4 @@
-"""Selectors: functions that give each source of a target a value; higher is better.
+"""Selectors: functions that give each source of a target a value, of which higher is better.
 
 Plans contain the names of selectors, so this module imports little. The code that computes their
 values is imported when it is called.
@@ -88,7 +88,7 @@ class Selector:
         return bool(self.reads) and not {"transfers", "probe"} & {*self.reads}
 
     def explain_absence(self, source_kind: str, target_kind: str, family: Family) -> str | None:
-        """Return why it has no value for a pair of tasks of these kinds, or None if it has one."""
+        """Return why the selector has no value for tasks of these kinds, or None if it has one."""
         if family not in self.families:
             return f"{self.name} is not defined for the family {family}"
         if self.of_labels and target_kind not in SINGLE_LABEL:

@@ -51,7 +51,7 @@ class BayesianRegression:
         u, singular, _ = np.linalg.svd(features, full_matrices=False)
         self._u, self._squares = u, singular**2
 
-    def best_evidence(self, y: Floats) -> Evidence:
+    def compute_best_evidence(self, y: Floats) -> Evidence:
         """Return the evidence at MacKay's fixed point of the precisions.
 
         Source: You et al. 2021, algorithm 3.
@@ -69,9 +69,9 @@ class BayesianRegression:
             beta = (self.instances - gamma) / (residual + 1e-5)
             if abs(alpha / beta - t) <= 1e-3 * t:
                 break
-        return Evidence(self.log_evidence(y, alpha, beta), alpha, beta)
+        return Evidence(self.compute_log_evidence(y, alpha, beta), alpha, beta)
 
-    def log_evidence(self, y: Floats, alpha: float, beta: float) -> float:
+    def compute_log_evidence(self, y: Floats, alpha: float, beta: float) -> float:
         """Return the log density of y under N(0, I / beta + F F' / alpha), per instance.
 
         The log determinant includes directions that no feature spans, D - min(N, D) times log
@@ -108,7 +108,7 @@ def compute_logme(features: Floats, classes: Classes) -> float:
         classes: class of each instance, numbered from 0.
     """
     regression, one_hot = BayesianRegression(features), _encode_one_hot(classes)
-    return float(np.mean([regression.best_evidence(y).value for y in one_hot.T]))
+    return float(np.mean([regression.compute_best_evidence(y).value for y in one_hot.T]))
 
 
 def compute_leep(probabilities: Floats, classes: Classes) -> float:
@@ -211,7 +211,7 @@ TARGET_INPUTS, SOURCE_INPUTS = 32, 100
 
 
 def compute_mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Return the mean TF-IDF vector of each task's inputs; document frequencies are joint."""
+    """Return the mean TF-IDF vector of each task's inputs, with joint document frequencies."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415  # slow to import
 
     vectorizer = TfidfVectorizer()
@@ -223,12 +223,12 @@ def compute_mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
 
 
 def compute_cosine(a: Floats, b: Floats) -> float:
-    """Return the cosine similarity of two vectors; 0 if one of them is zero."""
+    """Return the cosine similarity of two vectors, or 0 if one of them is zero."""
     length = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / length if length > 0 else 0.0
 
 
-def score_by_retrieval(target: Floats, source: Floats) -> float:
+def compute_retrieval_similarity(target: Floats, source: Floats) -> float:
     """Return the mean over target inputs of the largest cosine similarity to a source input.
 
     Args:

@@ -70,7 +70,7 @@ _TARGET = ["dataset", "model", "target"]
 
 
 def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.NDArray[np.bool_]:
-    """Return which rows are about targets whose baselines do not beat all references.
+    """Return a flag per row that is true if its target's baselines do not beat all references.
 
     Args:
         frame: rows with the columns dataset, model and target.
@@ -83,7 +83,9 @@ def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.
     return np.asarray(pd.MultiIndex.from_frame(frame[_TARGET]).isin(places))
 
 
-def leave_out_unlearned(deltas: pd.DataFrame, references: pd.DataFrame | None) -> pd.DataFrame:
+def leave_out_unlearned_targets(
+    deltas: pd.DataFrame, references: pd.DataFrame | None
+) -> pd.DataFrame:
     """Return the transfers to targets whose baselines beat all references.
 
     A selector cannot be judged on a target that no model has learned. Prints the targets that are
@@ -239,7 +241,7 @@ def _collect_computed_values(collected: Collected) -> Iterator[tuple[Key, Found]
 
 
 def _count_pairs(collected: Collected) -> dict[str, int]:
-    """Return, by digest of a selector's node, the number of pairs with values."""
+    """Return the number of pairs with values by digest of a selector's node."""
     return {
         run.outcome.digest: sum(len(of) for of in run.outcome.settings["sources"].values())
         for run in collected.runs
@@ -248,7 +250,7 @@ def _count_pairs(collected: Collected) -> dict[str, int]:
 
 
 def _compute_pair_cost(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
-    """Return the cost of one pair: its fraction of the fit and of the fit's inputs."""
+    """Return the cost of one pair as a fraction of the costs of a fit and of the fit's inputs."""
     costs = [_read_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]

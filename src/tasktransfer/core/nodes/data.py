@@ -11,7 +11,7 @@ from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.identity import (
     SHORT,
     Settings,
-    drop_empty,
+    drop_empty_values,
     find_texts,
     list_references,
 )
@@ -54,14 +54,14 @@ class Data:
             "recipe": self.recipe,
             "settings": dict(self.settings),
             "uses": list_references(self.uses),
-            **drop_empty({"versions": select_later_versions("recipe", (self.recipe,))}),
-            **drop_empty({"cards": self.get_card_digests(find_texts(self.settings))}),
+            **drop_empty_values({"versions": select_later_versions("recipe", (self.recipe,))}),
+            **drop_empty_values({"cards": self.get_card_digests(find_texts(self.settings))}),
         }
         return {**read, "derived": derived}
 
     def build_identity(self, tasks: Iterable[str]) -> dict[str, Any]:
         """Return the data's part of the identity of a node that reads these tasks."""
-        return {**self.identity, **drop_empty({"cards": self.get_card_digests(tasks)})}
+        return {**self.identity, **drop_empty_values({"cards": self.get_card_digests(tasks)})}
 
     def get_card_digests(self, tasks: Iterable[str]) -> dict[str, str]:
         """Return the digests of the cards of tasks. Names that are not tasks are ignored."""

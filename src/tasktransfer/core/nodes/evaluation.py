@@ -11,8 +11,8 @@ from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.identity import (
     SHORT,
     Settings,
-    drop_empty,
-    join_names,
+    drop_empty_values,
+    join_path_names,
     list_references,
 )
 from tasktransfer.core.nodes.stage import Stage, Start, list_stages
@@ -47,8 +47,8 @@ class Fit:
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
-            **drop_empty({"reads": list_references(self.reads)}),
-            **drop_empty({"versions": select_later_versions("learner", (self.learner,))}),
+            **drop_empty_values({"reads": list_references(self.reads)}),
+            **drop_empty_values({"versions": select_later_versions("learner", (self.learner,))}),
             **self.data.build_identity(self.tasks),
             "tasks": list(self.tasks),
             "seed": self.seed,
@@ -69,9 +69,9 @@ class Fit:
     def label(self) -> str:
         """Readable name."""
         if selector := self.settings.get("selector"):
-            return f"{selector}_of_{join_names(self.tasks)}"
+            return f"{selector}_of_{join_path_names(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
-        return f"{join_names(self.tasks)}_on_{of}"
+        return f"{join_path_names(self.tasks)}_on_{of}"
 
     @property
     def uses(self) -> tuple[Node, ...]:
@@ -110,7 +110,7 @@ class Outcome:
         chosen = {"combine": self.combine, "domains": list(self.domains), "model": model}
         return {
             "starts": [start.identity for start in self.starts],
-            **drop_empty(chosen),
+            **drop_empty_values(chosen),
         }
 
     @cached_property
@@ -126,7 +126,7 @@ class Outcome:
     def label(self) -> str:
         """Readable name."""
         released = f"{self.model.name}_as_released" if self.model else "base"
-        text = join_names(tuple(stage.label for stage in self.stages)) or released
+        text = join_path_names(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
         return f"{text}_{how}" if how else text
 
@@ -164,13 +164,13 @@ class Evaluation:
             cards |= pool.data.get_card_digests((pool.task,))
         return {
             "library": LIBRARY_VERSION,
-            **drop_empty({"pools": pools}),
+            **drop_empty_values({"pools": pools}),
             "of": self.of.digest,
             **self.data.identity,
-            **drop_empty({"cards": cards}),
+            **drop_empty_values({"cards": cards}),
             "task": self.task,
             "measures": list(self.measures),
-            **drop_empty({"versions": select_later_versions("measure", self.measures)}),
+            **drop_empty_values({"versions": select_later_versions("measure", self.measures)}),
             "split": self.split,
             "settings": dict(self.settings),
         }

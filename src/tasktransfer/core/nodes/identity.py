@@ -1,4 +1,4 @@
-"""Helpers for the identities of nodes, and limits on data read from them; standard library only."""
+"""Parts of the identities of nodes, and the limits on data in them. Standard library only."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def list_references(nodes: Iterable[_Referred]) -> list[Any]:
     return [node.reference for node in nodes]
 
 
-def drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are part of an identity: all that are neither empty nor None."""
+def drop_empty_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values without None, False, 0 and empty ones, which an identity omits."""
     return {name: value for name, value in values.items() if value}
 
 
@@ -37,14 +37,14 @@ def find_texts(value: Any) -> Iterator[str]:
             yield from find_texts(item)
 
 
-def join_names(names: tuple[str, ...]) -> str:
-    """Join names for a path: the first four, and the number of the others, to limit its length."""
+def join_path_names(names: tuple[str, ...]) -> str:
+    """Join the first four names for a path, and append the number of the others."""
     shown = "+".join(names[:4])
     return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown
 
 
 def collect_limits(identity: Any) -> dict[str, int]:
-    """Return the limits in an identity by key path: keys that begin with ``limit`` and are set.
+    """Return the integers in an identity under keys that begin with ``limit``, by key path.
 
     A node with such limits uses subsampled data.
     """

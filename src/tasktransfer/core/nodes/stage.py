@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import SHORT, drop_empty
+from tasktransfer.core.nodes.identity import SHORT, drop_empty_values
 from tasktransfer.core.specs import (
     AdapterStart,
     ModelSpec,
@@ -85,7 +85,7 @@ class Start:
         return {
             "stage": self.stage.digest if self.stage else None,
             "at": self.at,
-            **drop_empty(chosen),
+            **drop_empty_values(chosen),
         }
 
 
@@ -94,8 +94,8 @@ class Stage:
     """One training run: its tasks, the selection of its best round, and its starts.
 
     The tasks that select the best round change no update, so training runs that differ only in them
-    are one stage. ``selection`` is that of the requesting node, ``also_selected`` those of other
-    nodes of the plan. The run saves a best round for each of them (ADR 0029).
+    are one stage. ``selection`` belongs to the requesting node, ``also_selected`` to other nodes of
+    the plan. The run saves a best round for each of them (ADR 0029).
 
     Attributes:
         train_tasks: training tasks, a sorted set, as are the selecting tasks.
@@ -154,18 +154,18 @@ class Stage:
         """Content that changes the stage's numbers, with the digests of stages it starts from."""
         return {
             "recipe": self.recipe,
-            **self.data.build_identity(self._read),
+            **self.data.build_identity(self._tasks_of_cards),
             "model": self.model.identity,
             "train_tasks": list(self.train_tasks),
             "parent": self.starts[0].identity["stage"] if self.starts_whole else None,
             "training": self.training.identity,
             "seed": self.seed,
-            **self._set,
+            **self._changed_parts,
         }
 
     @property
-    def _read(self) -> tuple[str, ...]:
-        """Tasks whose cards change its numbers: those of training, its own selection, and tests."""
+    def _tasks_of_cards(self) -> tuple[str, ...]:
+        """Tasks for training, its own selection and tests, whose cards change its numbers."""
         return (*self.train_tasks, *self.selection.tasks, *(self.tests or ()))
 
     @property
@@ -191,7 +191,7 @@ class Stage:
         return adapter.start
 
     @property
-    def _set(self) -> dict[str, Any]:
+    def _changed_parts(self) -> dict[str, Any]:
         """Parts of the identity that differ from their default."""
         values = {
             "parent_selected_on": list(self.starts[0].selected_on) if self.starts_whole else [],
@@ -201,7 +201,7 @@ class Stage:
             "sampler": "" if self.sampler == "task_batches" else self.sampler,
             "adapter_start": self.adapter_start or "",
         }
-        chosen = drop_empty(values)
+        chosen = drop_empty_values(values)
         return chosen if self.tests is None else {**chosen, "tests": list(self.tests)}
 
     @cached_property
@@ -254,7 +254,10 @@ class Stage:
         return selection.tasks if len(selection.tasks) == 1 else ()
 
     def list_identifying_tasks(self, selection: Selection) -> tuple[str, ...]:
-        """Return the tasks that identify a selection's round: none for the training tasks."""
+        """Return the tasks that identify a selection's round.
+
+        They are empty if they are the training tasks.
+        """
         return () if selection.tasks == self.train_tasks else selection.tasks
 
     @property

@@ -12,7 +12,7 @@ from tasktransfer.files.data_files import (
     parse_json,
     read_content,
     read_csv_rows,
-    read_from_zip,
+    read_zip_member,
 )
 from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_objects
 from tasktransfer.files.locations import format_location
@@ -56,7 +56,7 @@ def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
 
 def _read_utterances(file: Path) -> list[tuple[str, tuple[str, ...]]]:
     packed = file.suffix == ".zip"
-    content = read_from_zip(file, f"{RELEASE}.json") if packed else read_content(file)
+    content = read_zip_member(file, f"{RELEASE}.json") if packed else read_content(file)
     location = Location(str(file), remedy=AGAIN)
     dialogues = []
     for table, spot in iterate_objects(

@@ -50,16 +50,16 @@ def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
         notes.append(f"{path}: The file is read as .json, because a value spans several lines.")
     with open_json(path) as cursor:
         if cursor.peek() == "[":
-            yield from _number_rows(path, cursor.items())
+            yield from _number_rows(path, cursor.iterate_items())
             _check_end(cursor)
             return
         if cursor.peek() != "{":
             problem = (
-                describe_wrong_value(cursor.value(), "a list of objects")
+                describe_wrong_value(cursor.read_value(), "a list of objects")
                 if cursor.peek()
                 else "the file is empty"
             )
-            raise cursor.error(problem, FIX_REMEDY)
+            raise cursor.build_error(problem, FIX_REMEDY)
         if _has_several_objects(path):
             yield from _read_sequence(path, cursor)
             return
@@ -74,7 +74,7 @@ def _number_rows(path: Path, items: Iterator[Any]) -> Iterator[SourceRow]:
 
 def _check_end(cursor: JsonCursor) -> None:
     if cursor.peek():
-        raise cursor.error(
+        raise cursor.build_error(
             "the first value is followed by another value, but a JSON file must contain exactly "
             "one value",
             "write one list, or one object per line (.jsonl)",
@@ -85,7 +85,7 @@ def _has_several_objects(path: Path) -> bool:
     """Return whether another object follows the first, as in JSON lines."""
     with open_json(path) as cursor:
         try:
-            cursor.value()
+            cursor.read_value()
         except TooLongError:
             return False
         return cursor.peek() != ""
@@ -95,7 +95,7 @@ def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
     while cursor.peek():
         line = cursor.line
         location = Location(str(path), line=line, remedy="fix the line")
-        value = cursor.value()
+        value = cursor.read_value()
         yield build_row(line, value, location)
 
 
@@ -108,14 +108,14 @@ def _read_members(path: Path) -> Iterator[SourceRow]:
     with open_json(path) as cursor:
         if table is None:
             yield from _number_rows(
-                path, ({"id": key} | cursor.value() for key in cursor.members())
+                path, ({"id": key} | cursor.read_value() for key in cursor.iterate_members())
             )
             return
-        for key in cursor.members():
+        for key in cursor.iterate_members():
             if key == table:
-                yield from _number_rows(path, cursor.items())
+                yield from _number_rows(path, cursor.iterate_items())
             else:
-                cursor.skip()
+                cursor.skip_value()
 
 
 @dataclass
@@ -176,12 +176,12 @@ def _find_row_list(path: Path) -> str | None:
     """
     members = _Members(path)
     with open_json(path) as cursor:
-        for key in cursor.members():
+        for key in cursor.iterate_members():
             if cursor.peek() != "[":
-                members.add(key, cursor.value())
+                members.add(key, cursor.read_value())
                 continue
             items, objects, lists = 0, 0, 0
-            for item in cursor.items():
+            for item in cursor.iterate_items():
                 items, objects = items + 1, objects + isinstance(item, dict)
                 lists += isinstance(item, list)
             members.add(key, [])

@@ -65,7 +65,7 @@ def _read_json_lines(
     for number, line in lines:
         text = line.strip()
         if not text:
-            lines.skip_empty(number)
+            lines.count_empty_line(number)
             continue
         location = Location(str(path), line=number, remedy="fix the line")
         try:
@@ -77,7 +77,7 @@ def _read_json_lines(
             problems.append(str(error))
         else:
             yield row
-    notes += lines.notes()
+    notes += lines.list_notes()
 
 
 def _parse_line(number: int, line: str, location: Location) -> SourceRow:

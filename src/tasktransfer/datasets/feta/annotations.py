@@ -278,7 +278,7 @@ def read_items(table: Table, key: str, location: Location) -> Iterator[tuple[Tab
 
 def add_instance_name(item: Table, location: Location) -> Location:
     """Return the location with the item's instance_id."""
-    return location.of_instance(get_name(item, "instance_id", location))
+    return location.locate_instance(get_name(item, "instance_id", location))
 
 
 def get_query_texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:

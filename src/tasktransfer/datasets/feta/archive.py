@@ -204,7 +204,7 @@ def _find_member(source: Source, packed: SafeZip, name: str) -> str | None:
 
 def _read_zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[bytes]:
     try:
-        yield from packed.chunks(member)
+        yield from packed.read_chunks(member)
     except UnsafeZipError as error:
         raise DataError(describe_flaw(source.path, error.flaw)) from error
 

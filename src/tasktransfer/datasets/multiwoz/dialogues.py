@@ -15,7 +15,7 @@ from typing import Any
 
 from tasktransfer.datasets.multiwoz.labels import Exchange
 from tasktransfer.errors import DataError
-from tasktransfer.files.data_files import parse_json, read_content, read_from_zip
+from tasktransfer.files.data_files import parse_json, read_content, read_zip_member
 from tasktransfer.files.wrong_values import describe_wrong_value
 
 FOLDER = "multiwoz20"
@@ -67,7 +67,9 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
             turn and value.
     """
     packed = file.suffix == ".zip"
-    content = read_from_zip(file, file.name.removesuffix(".zip")) if packed else read_content(file)
+    content = (
+        read_zip_member(file, file.name.removesuffix(".zip")) if packed else read_content(file)
+    )
     value = parse_json(content, file)
     if not isinstance(value, dict):
         raise DataError(

@@ -106,7 +106,7 @@ def _iterate_chunks(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes
             "must contain one. Fetch the archive again."
         )
     try:
-        yield from packed.chunks(members[0])
+        yield from packed.read_chunks(members[0])
     except UnsafeZipError as error:
         raise DataError(describe_flaw(archive, error.flaw)) from None
 
@@ -138,14 +138,14 @@ def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tu
     names = set[str]()
     try:
         with open_json(unpacked) as cursor:
-            for key in cursor.members():
+            for key in cursor.iterate_members():
                 name = key.removesuffix(".json")
                 if name in names:
                     raise DataError(
                         f"{unpacked}: Dialogue {name} is repeated. Fetch the archive again."
                     )
                 names.add(name)
-                yield name, cursor.value()
+                yield name, cursor.read_value()
     except DataError as error:
         raise DataError(str(error).replace(str(unpacked), f"{archive} ({DIALOGUES})")) from None
     unpacked.unlink()

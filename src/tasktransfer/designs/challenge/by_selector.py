@@ -7,7 +7,7 @@ from pathlib import Path
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.choose import compute_mean_ranks, pick_best
+from tasktransfer.selection.choose import compute_mean_ranks, pick_best_names
 from tasktransfer.selection.columns import VALUES
 
 
@@ -31,4 +31,6 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
         )
     mean_ranks = compute_mean_ranks(rows)
     targets = mean_ranks.index.get_level_values("target").unique()
-    return {str(task): pick_best(mean_ranks.xs(task, level="target"), 1)[0] for task in targets}
+    return {
+        str(task): pick_best_names(mean_ranks.xs(task, level="target"), 1)[0] for task in targets
+    }

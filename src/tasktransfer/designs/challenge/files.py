@@ -104,7 +104,7 @@ def _read_zip(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:
     for flaw in archive.flaws:
         findings.add_error(flaw.member, None, flaw.kind, flaw.text)
     for name in archive.members:
-        yield name, archive.chunks(name)
+        yield name, archive.read_chunks(name)
 
 
 def _read_folder(path: Path, findings: Findings) -> Iterator[tuple[str, Chunks]]:

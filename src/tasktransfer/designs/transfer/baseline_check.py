@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.plan import get_choice_file_name
+from tasktransfer.core.plan import get_relative_choice_path
 from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import resolve_task
@@ -60,7 +60,7 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     try:
         return [_parse_checked_target(row) for row in written]
     except (KeyError, TypeError, ValueError) as error:
-        path = Path(results, get_choice_file_name(LEARNED_TARGETS))
+        path = Path(results, get_relative_choice_path(LEARNED_TARGETS))
         raise RecordError(
             f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
             "repeat the selection."

@@ -98,7 +98,7 @@ def select_sources(study: Study, name: str) -> None:
     """
     from tasktransfer.designs.transfer.selectors import compute_chooser_values
     from tasktransfer.results.planned_study import write_choice
-    from tasktransfer.selection.choose import select_from_tables
+    from tasktransfer.selection.choose import select_sources_from_tables
 
     config = get_transfer_config(study)
     section = config.multi_source
@@ -106,7 +106,7 @@ def select_sources(study: Study, name: str) -> None:
     frames, values = _compute_frames(study, single_source, complete=False), None
     if section.choose_by in config.selectors:
         values = compute_chooser_values(single_source.runs, frames)
-    chosen = select_from_tables(
+    chosen = select_sources_from_tables(
         frames,
         section.targets_per_dataset,
         section.sources_per_target,

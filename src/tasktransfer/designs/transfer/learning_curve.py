@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from tasktransfer.core.references import TFIDF, format_training_name
+from tasktransfer.core.references import TFIDF, get_training_method
 from tasktransfer.core.runs import Run
 from tasktransfer.core.samples import FRACTIONS
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage
@@ -142,6 +142,6 @@ def _build_curve_rows(
             sizes[fraction].append(collected.record(stage)["sizes"][task]["train"])
     study, limit = collected.study, stage.training.limit_train
     train = read_limited_instances(study, stage.data, task, "train", limit)
-    names = (dataset, stage.model.name, task, format_training_name(stage.model))
+    names = (dataset, stage.model.name, task, get_training_method(stage.model))
     for point in build_curve_rows(scored, len(list_training_dialogues(task, train)), sizes):
         yield (*names, *point)

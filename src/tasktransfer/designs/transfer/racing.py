@@ -16,7 +16,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from tasktransfer.config.fields import LIST, Count, Section
-from tasktransfer.core.plan import get_choice_file_name
+from tasktransfer.core.plan import get_relative_choice_path
 from tasktransfer.errors import RecordError
 from tasktransfer.results.planned_study import read_choice
 
@@ -114,7 +114,7 @@ def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -
         try:
             kept.append(frozenset(tuple(row[name] for name in NAMES) for row in written))
         except (KeyError, TypeError) as error:
-            path = Path(results, get_choice_file_name(format_choice_name(number)))
+            path = Path(results, get_relative_choice_path(format_choice_name(number)))
             raise RecordError(
                 f"{path}: The file is damaged ({error!r}). Delete it to create it again."
             ) from error

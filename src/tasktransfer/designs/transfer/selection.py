@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.plan import get_choice_file_name
+from tasktransfer.core.plan import get_relative_choice_path
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import RecordError
@@ -40,7 +40,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
     written = read_choice(config.results, SELECTION)
     if written is None:
         return None
-    path = Path(config.results, get_choice_file_name(SELECTION))
+    path = Path(config.results, get_relative_choice_path(SELECTION))
     try:
         picked = tuple(
             MultiSource(

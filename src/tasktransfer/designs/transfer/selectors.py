@@ -22,7 +22,7 @@ from tasktransfer.selection.values import (
     NOT_THERE,
     compute_study_regret,
     compute_values,
-    leave_out_unlearned,
+    leave_out_unlearned_targets,
 )
 
 
@@ -37,7 +37,7 @@ def make_selectors(frames: Frames) -> pd.DataFrame:
 def make_regret(frames: Frames) -> pd.DataFrame:
     """Return the frame ``regret``, for the targets that baselines have learned."""
     common = _select_common_seeds(frames)
-    learned = leave_out_unlearned(common["deltas"], frames.get("references"))
+    learned = leave_out_unlearned_targets(common["deltas"], frames.get("references"))
     return compute_study_regret(common.replace({"deltas": learned}), frames["selectors"])
 
 

@@ -9,7 +9,13 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.messages import format_quantity
-from tasktransfer.core.references import METHODS, MOST_FREQUENT, PROMPTED, TRANSFER, format_method
+from tasktransfer.core.references import (
+    METHODS,
+    MOST_FREQUENT,
+    PROMPTED,
+    TRANSFER,
+    format_method_label,
+)
 from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 
@@ -91,7 +97,7 @@ def _format_method(row: Row, has_models: bool) -> str:
         return f"{words} with {row['model']}" if has_models else words
     if method == PROMPTED:
         return f"{row['model']} with {row['variant']}"
-    words = format_method(method)
+    words = format_method_label(method)
     if is_missing(row["model"]) or not has_models:
         return words
     return f"{words} ({row['model']})"

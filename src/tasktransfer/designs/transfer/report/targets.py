@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from tasktransfer.core.references import TRANSFER, format_method
+from tasktransfer.core.references import TRANSFER, format_method_label
 from tasktransfer.designs.transfer.report.baseline_state import BaselineState, describe_baseline
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
@@ -223,5 +223,5 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     ends = row["delta_low"], row["delta_high"]
     size = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
-    other = format_method(recommended[0]["method"])
+    other = format_method_label(recommended[0]["method"])
     return f"{sentence}; {size} points compared with the recommended method ({other}), {tested}."

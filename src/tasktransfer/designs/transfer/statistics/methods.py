@@ -24,7 +24,7 @@ from tasktransfer.core.references import (
     PROMPTED,
     STRENGTH,
     TRANSFER,
-    format_training_name,
+    get_training_method,
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage
@@ -244,7 +244,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
             runs.setdefault((about["dataset"], run.model, about["target"]), []).append(run)
     for (dataset, model, task), baseline in frames.compute_once(score_baselines).items():
         of_target = runs[dataset, model, task]
-        name = format_training_name(get_scored_stage(of_target[0]).model)
+        name = get_training_method(get_scored_stage(of_target[0]).model)
         cost = _compute_training_cost(collected, of_target)
         yield Method((dataset, task), name, model, None, baseline.cell, cost)
 
