@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
-from tasktransfer.fits.linear_probes import fit_one_vs_rest
+from tasktransfer.fits.linear_probes import fit_one_vs_rest_classifiers
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def main() -> None:
     size = parser.parse_args()
     inputs, wanted = task(size.rows, size.features, size.labels)
     wall, processor = time.perf_counter(), time.process_time()
-    fitted = fit_one_vs_rest(inputs, wanted, 1.0, 250)
+    fitted = fit_one_vs_rest_classifiers(inputs, wanted, 1.0, 250)
     told = {
         "rows": size.rows,
         "features": size.features,

@@ -58,7 +58,7 @@ from tasktransfer.stats.bootstrap import (
     compute_mean_confidence,
     compute_q_values,
 )
-from tasktransfer.stats.chosen import compute_heldout, simulate_half_width
+from tasktransfer.stats.chosen import compute_heldout_deltas, simulate_half_width
 
 TASKS = 10
 SOURCES = 6
@@ -263,7 +263,7 @@ def top1(count: int = 1500) -> None:
             means, held = [], []
             for _ in range(count):
                 study = [top1_target(sources, seeds, luck, chance) for _ in range(targets)]
-                means.append(np.mean([compute_heldout(one.halves).mean() for one in study]))
+                means.append(np.mean([compute_heldout_deltas(one.halves).mean() for one in study]))
                 held.append(abs(means[-1]) <= simulate_half_width(study, chance, 400))
             print(
                 f"{sources}, {targets}, {seeds} | {luck:g} | {np.mean(means):+.3f}, "

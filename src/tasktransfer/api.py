@@ -96,7 +96,7 @@ class Results(Mapping[str, pd.DataFrame]):
         Raises:
             KeyError: the study has no such table.
         """
-        schema = pq.read_schema(self._file(table))
+        schema = pq.read_schema(self._find_file(table))
         rows = [
             (name, str(column.type), (column.metadata or {}).get(b"description", b"").decode())
             for name, column in zip(schema.names, schema, strict=True)
@@ -105,7 +105,7 @@ class Results(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, table: str) -> pd.DataFrame:
         if table not in self._frames:
-            file = self._file(table)
+            file = self._find_file(table)
             try:
                 self._frames[table] = pq.read_table(file).to_pandas()
             except (OSError, pa.ArrowException) as error:
@@ -115,7 +115,7 @@ class Results(Mapping[str, pd.DataFrame]):
                 ) from error
         return self._frames[table]
 
-    def _file(self, table: str) -> Path:
+    def _find_file(self, table: str) -> Path:
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
             raise KeyError(
@@ -137,7 +137,7 @@ class Results(Mapping[str, pd.DataFrame]):
         if self.metadata.get("synthetic"):
             lines.append("  synthetic dialogues")
         for name in first:
-            rows = pq.read_metadata(self._file(name)).num_rows
+            rows = pq.read_metadata(self._find_file(name)).num_rows
             lines.append(f"  {name:10} {rows:>8,} rows")
         others = [name for name in names if name not in first]
         if others:
@@ -196,7 +196,7 @@ def load_model(folder: str | Path) -> Predictor:
 
 
 def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> Study:
-    """Open a study from its config file, without running it; data and models may be absent.
+    """Open a study from its config file, without running it. Data and models may be missing.
 
     Args:
         config: path of the study's YAML file.
@@ -231,7 +231,7 @@ class StudyPlan:
 
 
 def plan(config: str | Path, changes: Mapping[str, Any] | None = None) -> StudyPlan:
-    """Return the planned runs of a study. Arguments and errors are those of ``open_study``."""
+    """Return the planned runs of a study. Arguments and errors are as for ``open_study``."""
     study = open_study(config, changes)
     rows = [
         {"method": run.method, "model": run.model, "seed": run.seed, **run.about}

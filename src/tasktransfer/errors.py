@@ -155,7 +155,7 @@ _STORAGE = {
 
 
 def as_storage_error(error: BaseException) -> StorageError | None:
-    """Convert a failed write to an error with its remedy; return None for other errors.
+    """Convert a failed write to an error with its remedy, or return None for other errors.
 
     Libraries that write files (safetensors, torch) report the cause only in the error's text.
     """
@@ -187,7 +187,7 @@ With more address space they raise errors.
 
 
 def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
-    """Convert a failed memory allocation to an error; return None for other errors."""
+    """Convert a failed memory allocation to an error, or return None for other errors."""
     cause: BaseException | None = error
     while cause is not None:
         text = str(cause)
@@ -227,7 +227,7 @@ def _recommend_more_memory() -> str:
 
 
 def as_fixable_error(error: BaseException) -> TaskTransferError | None:
-    """Convert a disk or memory error of any library; return None for other errors."""
+    """Convert a disk or memory error of any library, or return None for other errors."""
     return as_storage_error(error) or as_memory_shortage(error)
 
 
@@ -238,7 +238,7 @@ LONGEST = 300
 
 
 def as_plugin_error(error: BaseException) -> ConfigError | None:
-    """Convert an error that a plugin raised, naming its line; return None for other errors."""
+    """Convert an error that a plugin raised to one with its line, or return None for others."""
     line = find_plugin_line(error)
     if line is None:
         return None

@@ -17,7 +17,7 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.evaluation.prompting.model import Likelihood, Unread, truncate_at_stop
 from tasktransfer.evaluation.prompting.prompter import TaskPrompter, build_prompter, sample_examples
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.tasks.asking import (
     InstancePrompt,
     Prompt,
@@ -247,7 +247,7 @@ def test_an_unread_answer_of_any_task_is_wrong(task: Task, scores: bool) -> None
         assert scored == [0.0, 0.0]
     compute_measures(task, ["score"], given.predictions, golds, [])
     if task.labels:
-        assert len(convert_to_numbers(task, given.predictions)) == 2
+        assert len(convert_answers_to_numbers(task, given.predictions)) == 2
 
 
 def test_an_evaluation_says_how_it_asks() -> None:

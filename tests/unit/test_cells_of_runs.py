@@ -21,7 +21,7 @@ from tasktransfer.stats.cells import (
     Key,
     Scored,
     build_cell_table,
-    compute_mean,
+    compute_mean_cell,
     compute_mean_over_test_sets,
     gather_cells,
     score_rank_correlation,
@@ -234,7 +234,7 @@ def test_a_mean_of_cells_is_of_their_shared_seeds_and_smallest_test_set() -> Non
             )
             for seed in seeds
         )
-    mean = compute_mean([*told.values()])
+    mean = compute_mean_cell([*told.values()])
     large, small = (told[name,].trainings.select_seeds([1, 2]) for name in ("large", "small"))
     assert mean.trainings.seeds == (1, 2)
     assert mean.trainings.scores == pytest.approx((large.scores + small.scores) / 2)

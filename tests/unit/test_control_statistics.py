@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.answers import (
     compute_collapsed_table,
-    find_most_frequent,
+    find_most_frequent_answer,
 )
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.statistics.controls import (
@@ -274,7 +274,7 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])
 def test_99_of_100_answers_are_one(others: int, share: float) -> None:
     answers = [("a", "b")] * (100 - others) + [("b", "a")] * others
-    assert find_most_frequent(pa.chunked_array([answers])) == ("a, b", share)
+    assert find_most_frequent_answer(pa.chunked_array([answers])) == ("a, b", share)
 
 
 def test_a_submission_has_no_control_behind_it(study: Study) -> None:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tasktransfer.cli import main
-from tasktransfer.config.yaml_text import format_comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.errors import ConfigError, DataError, escape_line, escape_text
 from tasktransfer.files.fields import Location
@@ -61,19 +61,19 @@ TEXTS = (
 @pytest.mark.parametrize("text", [*TEXTS, *UNSAFE.values()])
 def test_yaml_reads_back(text: str) -> None:
     value = {"labels": {text: {"label": text}} if len(text) < 99 else text, "list": [text, text]}
-    written = write_yaml(value)
+    written = format_yaml(value)
     assert yaml.safe_load(written) == value
     assert written == escape_text(written)
 
 
 def test_yaml_without_anchors_and_with_texts_that_are_not_numbers() -> None:
     shared: dict[str, Any] = {"x": ["1e3"]}
-    assert write_yaml({"a": shared, "b": shared}).count("'1e3'") == 2
+    assert format_yaml({"a": shared, "b": shared}).count("'1e3'") == 2
 
 
 def test_yaml_that_no_config_may_have_is_refused() -> None:
     with pytest.raises(ConfigError, match="longer than any"):
-        write_yaml({"k" * 300: 1})
+        format_yaml({"k" * 300: 1})
 
 
 def test_a_comment_is_one_line() -> None:

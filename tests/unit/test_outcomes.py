@@ -13,7 +13,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
 from tasktransfer.evaluation.measures import compute_measures
 from tasktransfer.evaluation.outcome import EvaluationInputs, predict_split
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.training.hardware import Hardware
 
 TASK = "emotion_recognition"
@@ -100,12 +100,12 @@ def test_measures_are_those_of_the_card_and_correlations() -> None:
     task = get_task("DailyDialog", TASK)
     golds = [(label,) for label in task.labels]
     same = compute_measures(
-        task, ("spearman", "micro_f1"), golds, golds, convert_to_numbers(task, golds)
+        task, ("spearman", "micro_f1"), golds, golds, convert_answers_to_numbers(task, golds)
     )
     assert same["spearman"] == pytest.approx(1.0)
     reverse = golds[::-1]
     turned = compute_measures(
-        task, ("spearman",), reverse, golds, convert_to_numbers(task, reverse)
+        task, ("spearman",), reverse, golds, convert_answers_to_numbers(task, reverse)
     )
     assert turned["spearman"] == pytest.approx(-1.0)
     with pytest.raises(ConfigError, match=r"has no measure 'bleu'. Choose one of .*spearman"):

@@ -23,7 +23,7 @@ from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.fits.probes import (
     ProbeInputs,
     compute_micro_f1,
-    find_best_constant,
+    find_best_constant_answer,
     fit_probes,
     shuffle_labels_by_type,
 )
@@ -179,9 +179,9 @@ def test_shuffling_keeps_labels_within_their_type() -> None:
 
 
 def test_the_best_constant_answer() -> None:
-    assert find_best_constant([("a",), ("b",), ("b",)]) == ("b",)
+    assert find_best_constant_answer([("a",), ("b",), ("b",)]) == ("b",)
     # a alone: 2 * 3 / (4 + 5); a and b: 2 * 5 / (8 + 5).
-    assert find_best_constant([("a", "b"), ("a", "b"), ("a",), ()]) == ("a", "b")
+    assert find_best_constant_answer([("a", "b"), ("a", "b"), ("a",), ()]) == ("a", "b")
 
 
 def test_a_limit_takes_the_same_rows_whatever_the_seed() -> None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.errors import DataError
-from tasktransfer.metrics.measures import MEASURES, convert_to_numbers
+from tasktransfer.metrics.measures import MEASURES, convert_answers_to_numbers
 from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
 from tasktransfer.tasks.checks import find_card_problems, find_instance_problem
 from tasktransfer.tasks.ratings import compute_fraction, format_ratings
@@ -55,7 +55,7 @@ def test_metrics_by_hand() -> None:
 
 
 def test_the_values_of_ratings_are_themselves() -> None:
-    assert convert_to_numbers(STARS, [("1",), ("2.5",)]) == [1, 2.5]
+    assert convert_answers_to_numbers(STARS, [("1",), ("2.5",)]) == [1, 2.5]
 
 
 def test_a_scale_has_two_ends_in_order() -> None:

@@ -154,7 +154,7 @@ def test_evidence_of_similar_targets_counts_alone_if_there_is_enough() -> None:
         return 4 if task[1] in ("t1", "t2", "t3", "t4") else 0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recommending, "_count_shared", shares)
+        patch.setattr(recommending, "_count_labels_in_common", shares)
         told = rank(evidence)
         assert [(ranking.targets, ranking.similar) for ranking in told.rankings] == [(4, True)] * 2
         assert "4 other targets with similar labels" in as_text(told)

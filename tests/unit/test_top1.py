@@ -14,7 +14,7 @@ from tasktransfer.designs.transfer.statistics.top1 import compute_top1
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,
-    compute_heldout,
+    compute_heldout_deltas,
     select_best_source,
     simulate_half_width,
     split_dialogues,
@@ -32,7 +32,7 @@ def null_study(luck: float, chance: np.random.Generator, effect: float = 0.0) ->
 def test_without_effect_the_papers_top1_is_luck_and_the_heldout_is_not(luck: float) -> None:
     chance = np.random.default_rng(0)
     targets = [target for _ in range(500) for target in null_study(luck, chance)]
-    means = np.array([compute_heldout(target.halves).mean() for target in targets])
+    means = np.array([compute_heldout_deltas(target.halves).mean() for target in targets])
     papers = [target.halves.mean(axis=(0, 1, 3)).max().clip(min=0) for target in targets]
     assert np.mean(papers) > 0.6
     assert abs(means.mean()) < 3 * means.std() / len(means) ** 0.5
@@ -47,7 +47,7 @@ def test_without_effect_the_heldout_interval_holds_zero_in_95_of_100_studies(luc
     held = []
     for _ in range(200):
         study = null_study(luck, chance)
-        mean = np.mean([compute_heldout(target.halves).mean() for target in study])
+        mean = np.mean([compute_heldout_deltas(target.halves).mean() for target in study])
         held.append(abs(mean) <= simulate_half_width(study, chance, studies=200))
     # 200 studies: 95 % is off by 1.5 points.
     assert 0.91 <= np.mean(held) <= 0.99
@@ -58,9 +58,9 @@ def test_an_effect_is_found_and_does_not_widen_the_interval() -> None:
     chance = np.random.default_rng(3)
     before, after = (simulate_half_width(study, chance) for study in (weak, strong))
     own = np.mean([target.halves[:, :, 0].mean() for target in strong])
-    assert np.mean([compute_heldout(target.halves).mean() for target in strong]) == pytest.approx(
-        own
-    )
+    assert np.mean(
+        [compute_heldout_deltas(target.halves).mean() for target in strong]
+    ) == pytest.approx(own)
     assert after == pytest.approx(before, rel=0.2)
 
 
@@ -71,7 +71,7 @@ def test_neither_a_seed_nor_a_half_has_a_part_in_choosing_what_it_judges() -> No
     # The second half chooses the second source; of the first, seed 0's others too, while the other
     # seeds choose the first source by its lucky seed.
     judged_by_first, judged_by_second = [1.0, 1.0, 1.0], [5.0, 3.0, 4.0]
-    found = compute_heldout(np.stack([first, second]))
+    found = compute_heldout_deltas(np.stack([first, second]))
     assert found.tolist() == np.mean([judged_by_first, judged_by_second], axis=0).tolist()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
-from tasktransfer.config.yaml_text import format_comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Dataset
@@ -348,7 +348,7 @@ def _forecast_hours(request: StudyRequest, config: dict[str, Any]) -> float:
     with chdir(request.folder):
         draft = Path(f".{CONFIG}")
         try:
-            draft.write_text(write_yaml(config), "utf-8")
+            draft.write_text(format_yaml(config), "utf-8")
             study = open_study(draft)
             has_gpu = bool(list_devices())
             rates = measure_machine_rates("cuda" if has_gpu else "cpu")
@@ -369,7 +369,7 @@ def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> 
     )
     head = "\n".join(map(format_comment, lines))
     texts = {
-        CONFIG: f"{head}\n\n{write_yaml(written.config)}",
+        CONFIG: f"{head}\n\n{format_yaml(written.config)}",
         "Snakefile": SNAKEFILE,
         profile: (WORKFLOW / profile).read_text("utf-8"),
     }

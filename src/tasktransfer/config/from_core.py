@@ -46,7 +46,7 @@ def define_section(
         core: dataclass with the fields.
         keys: name of the field → its key, in the order of the schema.
     """
-    types = list_types(core)
+    types = get_field_types(core)
     defaults = {each.name: each.default for each in fields(core)}
     definitions: dict[str, Any] = {
         get_new_name(field, path): (
@@ -61,14 +61,14 @@ def define_section(
     return create_model(name, __base__=base, __doc__=base.__doc__, **definitions)
 
 
-def list_types(core: type) -> dict[str, Any]:
-    """Return the fields of a dataclass with their types."""
+def get_field_types(core: type) -> dict[str, Any]:
+    """Return the types of a dataclass's fields by name."""
     types = get_type_hints(core)
     return {each.name: types[each.name] for each in fields(core)}
 
 
 def _add_markers(kind: Any, markers: tuple[Any, ...]) -> Any:
-    """Return a type with constraints on its values; an optional type still allows None."""
+    """Return a type with constraints on its values other than None."""
     if not markers:
         return kind
     if type(None) in get_args(kind):
@@ -181,7 +181,7 @@ _PATH = "training.fidelity"
 
 
 def _define_switch(field: str, kind: Any) -> CoreKey:
-    """Return a switch as a key of the config. Null takes the setting's value."""
+    """Return a switch as a key of the config. Its default null stands for the setting's value."""
     markers = (Field(gt=0, le=100), NUMBER) if kind is float else ()
     text = f"{DESCRIPTIONS[field]}; null to use the setting's value"
     return CoreKey(text, markers, kind=kind | None, default=None)
@@ -192,12 +192,12 @@ FidelityConfig: Any = define_section(
     _PATH,
     _FidelityBase,
     Fidelity,
-    {field: _define_switch(field, kind) for field, kind in list_types(Fidelity).items()},
+    {field: _define_switch(field, kind) for field, kind in get_field_types(Fidelity).items()},
 )
 
 
 def resolve_switches(value: Any) -> tuple[Setting, Fidelity]:
-    """Return the setting that a config names, and the values of all switches."""
+    """Return the setting that a config specifies, and the values of all switches."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]
     section = value.model_dump(exclude={"setting"}, exclude_none=True)

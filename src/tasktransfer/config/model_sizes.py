@@ -51,7 +51,7 @@ class ModelSize:
     def backward(self) -> float:
         """Cost of the backward pass in forward passes.
 
-        It is one pass for the gradients of the inputs, and one for those of the trained weights.
+        It is one pass for the gradients of the inputs, and a part of one for the trained weights.
         """
         return 1 + self.trained / self.parameters
 
@@ -117,7 +117,7 @@ _INNER = ("intermediate_size", "d_ff", "n_inner", "hidden_dim")
 _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
-def read_size(folder: Path) -> ModelSize | None:
+def read_model_size(folder: Path) -> ModelSize | None:
     """Return the size of the checkpoint in a folder, or None if it has no readable weights."""
     parameters = 0
     for file in folder.glob("*.safetensors"):
@@ -141,8 +141,8 @@ def read_size(folder: Path) -> ModelSize | None:
     return ModelSize(parameters, hidden, layers, words, "its config")
 
 
-def find_size(checkpoint: str) -> ModelSize:
-    """Return the published size of a checkpoint by its name, or that of BERT base if unknown."""
+def find_published_size(checkpoint: str) -> ModelSize:
+    """Return the published size of a checkpoint with this name, or the size of BERT base."""
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
     short = short.split(".q")[0].removesuffix(".gguf")  # the quantisation in a GGUF file's name
     for ending in ("-uncased", "-cased"):
@@ -154,7 +154,7 @@ def find_size(checkpoint: str) -> ModelSize:
     return ModelSize(*_GUESS, "a guess: as large as BERT base")
 
 
-def find_depth(checkpoint: str, family: Family, revision: str) -> int | None:
+def find_layer_count(checkpoint: str, family: Family, revision: str) -> int | None:
     """Return the number of layers of a checkpoint's encoder or decoder, or None if unknown.
 
     It is read from the config in the checkpoint's folder or in the hub's cache, or looked up by the
@@ -166,7 +166,7 @@ def find_depth(checkpoint: str, family: Family, revision: str) -> int | None:
         for name in ("encoder_layers", *_LAYERS) if family == "encoder_decoder" else _LAYERS:
             if isinstance(config.get(name), int):
                 return int(config[name])
-    size = find_size(checkpoint)
+    size = find_published_size(checkpoint)
     if size.basis != "its name":
         return None
     both = family == "encoder_decoder" and checkpoint != "tiny"

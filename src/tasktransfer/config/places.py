@@ -57,7 +57,7 @@ def check_path_length(path: str) -> str:
 
 
 def has_hub_form(checkpoint: str) -> bool:
-    """Return whether a checkpoint looks like a name on the hub; if not, it is a path."""
+    """Return whether a checkpoint looks like a name on the hub instead of a path."""
     return HUB_NAME.fullmatch(checkpoint) is not None and not is_gguf(checkpoint)
 
 
@@ -81,7 +81,7 @@ def check_results_folder(path: str) -> str:
     if not there.is_dir():
         raise ValueError(f"{path!r} is not a folder, because {there} is a file. {remedy}.")
     if there != real and there != Path(real.anchor):
-        _refuse_unwritable(path, there)
+        _check_writable(path, there)
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
@@ -97,7 +97,7 @@ def check_results_folder(path: str) -> str:
 
 
 def normalise_path(path: str) -> str:
-    """Return a folder's path in Snakemake's spelling: without ``./``, ``//`` or final slash.
+    """Return a folder's path in Snakemake's spelling, without ``./``, ``//`` or final slash.
 
     Snakemake normalises paths in some places and not in others, and does not find a file if the two
     spellings differ. The working directory becomes its absolute path.
@@ -114,8 +114,8 @@ def normalise_path(path: str) -> str:
     return "/".join(parts) or str(Path.cwd())
 
 
-def _refuse_unwritable(path: str, there: Path) -> None:
-    """Raise ValueError if a folder cannot be created there.
+def _check_writable(path: str, there: Path) -> None:
+    """Raise ValueError if a folder cannot be created in the folder ``there``.
 
     Creating one is the only reliable test: /proc and /sys look writable to some users.
     """

@@ -1,7 +1,7 @@
 """Config keys that have another name than in earlier versions.
 
-Config files use the new names, and an old name is refused with the new one. Digests use the old
-names, so that studies and results keep theirs.
+Config files use the new names, and an old name is an error that states the new name. Digests use
+the old names, so that studies and results keep theirs.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ class CommonConfig(Section):
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Map key path to message for keys that this study, unlike others, must not have.
+        """Return a message for each key path that this study, unlike others, must not have.
 
         The message replaces all other messages about the key.
         """
@@ -216,7 +216,7 @@ class CommonConfig(Section):
         return f"remove the keys that use {task!r}"
 
     def list_vocabulary_datasets(self, model: str) -> tuple[str, ...]:
-        """Return the datasets whose training texts give a built model its vocabulary.
+        """Return the datasets whose training texts define a built model's vocabulary.
 
         They are the datasets that it is trained on, so that other datasets do not change the model.
         """

@@ -277,7 +277,7 @@ class _Builder:
             below = extend_path(path, key)
             self.lines[below] = key_node.start_mark.line + 1
             if key_node.tag != _TEXT:
-                self._add_problem(below, "The key is not a text. Remove it, or put it in quotes.")
+                self._add_problem(below, "The key is not text. Remove it, or put it in quotes.")
             result[key] = self.build_value(value_node, below)
         return result
 
@@ -301,7 +301,7 @@ class _Builder:
         return str(node.value)
 
     def _build_scalar(self, node: yaml.Node, path: str) -> Any:
-        """Return the value of a scalar; add a problem if YAML versions read it differently."""
+        """Return the value of a scalar, and add a problem if YAML versions read it differently."""
         text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
         if is_number and len(text) > MAX_DIGITS:
             message = (

@@ -1,4 +1,4 @@
-"""Write YAML that reads back unchanged, whatever texts it contains.
+"""YAML that reads back unchanged, whatever texts it contains.
 
 Names of fields, files and labels come from a user's data and become keys and values of a config.
 PyYAML quotes texts that need quotes. This module escapes characters that a terminal or an editor
@@ -43,11 +43,11 @@ def _is_number(text: str) -> bool:
 _Dumper.add_representer(str, _quote_text)
 
 
-def write_yaml(value: Any) -> str:
+def format_yaml(value: Any) -> str:
     """Return plain data as YAML in block style.
 
     Raises:
-        ConfigError: the text does not read back as the same value.
+        ConfigError: the text is not read back as the same value.
     """
     text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
     # Such characters occur only in double quotes, in which YAML has Python's escapes.

@@ -134,7 +134,7 @@ def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: 
 
 
 class _InstanceChecker:
-    """Check and count of a task's instances on a split while they are read.
+    """A checker and counter of a task's instances on a split while they are read.
 
     Instances that do not fit the card raise an error here instead of in a training run.
     """

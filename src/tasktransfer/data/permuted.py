@@ -58,7 +58,7 @@ def permute_answers(
             an answer of its own list, at the relative position of the other answer in its list.
     """
     donors = list(instances)
-    random.Random(seed).shuffle(donors)  # A text seeds via SHA-512, which is equal on all machines.
+    random.Random(seed).shuffle(donors)  # Python hashes a text seed by SHA-512.
     replace_answer = _replace_listed_answer if listed else _replace_answer
     return [
         replace_answer(instance, donor) for instance, donor in zip(instances, donors, strict=True)

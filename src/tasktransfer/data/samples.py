@@ -1,4 +1,4 @@
-"""Samples of instances: those within a limit, and nested samples of whole dialogues."""
+"""Samples of instances within a limit, and nested samples of whole dialogues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def select_instances(instances: Sequence[T], limit: int | None) -> list[T]:
 
 
 def select_dialogues(dialogues: Sequence[str], fraction: float, seed: int) -> set[str]:
-    """Return a sample of dialogues; smaller fractions with the same seed are part of it."""
+    """Return a sample of dialogues, which contains the smaller samples with the same seed."""
     order = np.random.default_rng(seed).permutation(len(dialogues))
     return {dialogues[n] for n in order[: round(fraction * len(dialogues))]}
 

@@ -25,7 +25,7 @@ OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
 
 
 def count_instances_by_split(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return the counts of Table 1: one row per dataset, task and split of the cache folders.
+    """Return the counts of Table 1, one row per dataset, task and split of the cache folders.
 
     Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
     instance).
@@ -37,7 +37,11 @@ def count_instances_by_split(folders: Iterable[Path | str]) -> list[StatsRow]:
 
 
 def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
-    """Return Table 1 from ``count_instances_by_split``: a row per task, a column per split."""
+    """Return Table 1, with a row per task and a column per split.
+
+    Args:
+        rows: rows from ``count_instances_by_split``.
+    """
     table: dict[tuple[str, str], StatsRow] = {}
     for row in rows:
         key = (str(row["dataset"]), str(row["task"]))
@@ -49,7 +53,7 @@ def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
 
 
 def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return the data of Figure 6: histograms of the lengths of utterances and dialogues.
+    """Return histograms of the lengths of utterances and dialogues, the data of Figure 6.
 
     Keys: dataset, unit, length, count. Units: utterance_words (words per utterance), dialogue_turns
     and dialogue_words (per dialogue). Words are separated by white space, without speakers' names.

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
-from tasktransfer.config.yaml_text import write_yaml
+from tasktransfer.config.yaml_text import format_yaml
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.designs import check_shortages, get_design, open_study, validate_config
 from tasktransfer.files import replace_file
@@ -56,5 +56,5 @@ def _write_config(config: Mapping[str, Any]) -> Path:
     file = Path(expand_path(study.results), f"study-{compute_digest(plain)[:12]}.yaml")
     if not file.exists():
         with replace_file(file) as part:
-            part.write_text(write_yaml(plain), "utf-8")
+            part.write_text(format_yaml(plain), "utf-8")
     return file

@@ -29,7 +29,7 @@ from tasktransfer.encoding.encoder_examples import (
     measure_longest_span,
 )
 from tasktransfer.encoding.manifest import EncodedIdentity, EncodedManifest
-from tasktransfer.encoding.replies import add_second_encoding, encode_separately
+from tasktransfer.encoding.replies import add_second_encoding, encode_contexts_separately
 from tasktransfer.encoding.text import build_text_to_text_examples, get_answer_limit
 from tasktransfer.encoding.tokenizer import Tokenizer, check_known_words, load_tokenizer
 from tasktransfer.encoding.word_tokenizer import build_word_tokenizer
@@ -199,7 +199,7 @@ def build_identity(
 def _count_words(
     folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
 ) -> Counter[str]:
-    """Return the words (runs of letters and digits) of the distinct training contexts, counted.
+    """Return the counts of words (runs of letters and digits) in the distinct training contexts.
 
     Args:
         marks: special strings of the tokenizer that are not words, such as turn separators.
@@ -261,9 +261,13 @@ def _encode_examples(
     beside: Sequence[Tokenizer] = (),
 ) -> Iterator[Example]:
     if family == "dual_encoder":
-        return encode_separately([tokenizer, *beside], task, rows, max_length, candidates=True)
+        return encode_contexts_separately(
+            [tokenizer, *beside], task, rows, max_length, candidates=True
+        )
     if task.by_head and family != "encoder":
-        return encode_separately([tokenizer, *beside], task, rows, max_length, candidates=False)
+        return encode_contexts_separately(
+            [tokenizer, *beside], task, rows, max_length, candidates=False
+        )
     if fidelity.inputs == "tlidb" and task.toolkit:
         if family == "encoder":
             return toolkit.build_encoder_examples(

@@ -61,7 +61,7 @@ def build_encoder_examples(
 
 
 def _build_encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
-    """Return the segment pairs of an instance: query and context, or context and query."""
+    """Return the pairs of query and context of an instance, in the order that the card sets."""
     if task.kind == "multiple_choice":
         return [(query, row.context) for query in build_option_texts(task, row)]
     query, context = build_encoder_text(task, row)

@@ -10,7 +10,7 @@ BATCH_SIZE = 512
 
 
 def compute_kept_ends(count: int, room: int) -> tuple[int, int]:
-    """Return how many of ``count`` tokens are kept at the start and at the end.
+    """Return the numbers of tokens that are kept at the start and at the end of ``count`` tokens.
 
     Together they are at most ``room``. If the number is odd, the start has one more.
     """

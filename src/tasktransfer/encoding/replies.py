@@ -10,7 +10,7 @@ from tasktransfer.encoding.tokenizer import Tokenizer
 from tasktransfer.tasks.card import Instance, Task
 
 
-def encode_separately(
+def encode_contexts_separately(
     tokenizers: Sequence[Tokenizer],
     task: Task,
     rows: Sequence[Instance],
@@ -46,7 +46,7 @@ def add_second_encoding(
     most: int,
 ) -> Iterator[Example]:
     """Yield the examples, with the context from another tokenizer as an additional sequence."""
-    others = encode_separately([tokenizer], task, rows, most, candidates=False)
+    others = encode_contexts_separately([tokenizer], task, rows, most, candidates=False)
     for example, other in zip(examples, others, strict=True):
         both = [*example.sequences, *other.sequences]
         yield replace(example, sequences=both, second_starts=[len(ids) for ids in both])

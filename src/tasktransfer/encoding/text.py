@@ -24,7 +24,9 @@ def build_text_to_text_examples(
     family: Family,
     answer_limit: int,
 ) -> Iterator[Example]:
-    """Yield one example per prompt: one per instance, or one per trait of a multi-output task.
+    """Yield one example per prompt.
+
+    There is one prompt per instance, or one per trait of an instance in a multi-output task.
 
     Args:
         max_length: maximum length of the prompt in tokens; in a decoder, of prompt and answer.

@@ -18,7 +18,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.outcome import EvaluationInputs, load_evaluated_model, predict_answers
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.tasks.card import Instance, Task
@@ -52,7 +52,7 @@ def predict_stage_numbers(
     model = load_stage_model(stage, checkpoint, encoded, {card.name: card}, device)
     setup = hardware.choose_setup(model, stage.model.family, device)
     split = encode_instances_for_model(stage.model, encoded, card, instances)
-    return convert_to_numbers(card, predict_answers(model, split, setup)), setup
+    return convert_answers_to_numbers(card, predict_answers(model, split, setup)), setup
 
 
 def predict_outcome_numbers(
@@ -77,7 +77,7 @@ def predict_outcome_numbers(
     setup = places.hardware.choose_setup(model, spec.family, device)
     encoded = places.encoded[evaluation.data, spec.name]
     renamed = [replace(instance, task=card.name) for instance in instances]
-    values = convert_to_numbers(
+    values = convert_answers_to_numbers(
         card,
         predict_answers(model, encode_instances_for_model(spec, encoded, card, renamed), setup),
     )

@@ -9,13 +9,18 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
-from tasktransfer.metrics.measures import MEASURES, Answers, convert_to_numbers, list_row_measures
+from tasktransfer.metrics.measures import (
+    MEASURES,
+    Answers,
+    convert_answers_to_numbers,
+    list_row_measures,
+)
 from tasktransfer.tasks.card import Task
 
 
 def compute_expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
     """Return each instance's expected number under its label probabilities."""
-    numbers = np.array(convert_to_numbers(task, [(label,) for label in task.labels]))
+    numbers = np.array(convert_answers_to_numbers(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
 
@@ -41,7 +46,7 @@ def compute_measures(
     for name in wanted:
         measure = MEASURES.get(name)
         if measure is not None and measure.of_rows is not None:
-            gold_values = np.array(convert_to_numbers(task, golds))
+            gold_values = np.array(convert_answers_to_numbers(task, golds))
             numbers[name] = measure.of_rows(np.array(predicted_values), gold_values)
         elif name in card_metrics:
             numbers[name] = float(card_metrics[name])

@@ -16,7 +16,7 @@ from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError
 from tasktransfer.files.progress import count_progress
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import replace_parts
@@ -106,7 +106,7 @@ def _average_predictions(
     setup = models[-1].setup
     if task.kind == "rating":
         return SplitPredictions([(f"{value:.12g}",) for value in values], values, setup)
-    numbers = convert_to_numbers(task, [(label,) for label in task.labels])
+    numbers = convert_answers_to_numbers(task, [(label,) for label in task.labels])
     nearest = (min(range(len(numbers)), key=lambda i: abs(numbers[i] - v)) for v in values)
     return SplitPredictions([(task.labels[index],) for index in nearest], values, setup)
 
@@ -125,7 +125,9 @@ def _predict_with_one_model(
     predictions = predict_answers(model, split, setup)
     task = get_task(evaluation.data.name, evaluation.task)
     values = (
-        convert_to_numbers(task, predictions) if task.labels else [float("nan")] * len(predictions)
+        convert_answers_to_numbers(task, predictions)
+        if task.labels
+        else [float("nan")] * len(predictions)
     )
     return SplitPredictions(predictions, values, setup)
 

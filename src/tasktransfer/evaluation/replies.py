@@ -39,7 +39,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import PREFIX_FIELD, get_gold_answers, strip_prefix
+from tasktransfer.tasks.replies import PREFIX_FIELD, get_gold_answers, strip_reply_prefix
 from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]
@@ -215,7 +215,7 @@ def _evaluate_retrieval(
     for pool, rows in inputs.pools.items():
         kept, embedded = _encode_pool(inputs, model, setup, pool, rows)
         for row, instance in enumerate(kept):
-            text = strip_prefix(instance)
+            text = strip_reply_prefix(instance)
             if text not in seen:
                 seen.add(text)
                 texts.append(text)
@@ -282,7 +282,7 @@ def select_candidates(
     seen: set[str] = set()
     left: list[int] = []
     for row in select_indices(len(rows), limit).tolist():
-        text = strip_prefix(rows[row])
+        text = strip_reply_prefix(rows[row])
         prefix = len(bleu.split_words(rows[row].query.get(PREFIX_FIELD, "")))
         ids = split.sequences[int(split.first_sequence[row]) + CANDIDATE]
         fits = 0 < len(bleu.split_words(rows[row].target[0])) <= most + prefix

@@ -67,9 +67,9 @@ JOINT_LEARNERS: dict[str, JointLearner] = {
 }
 
 LEARNERS: dict[str, Learner] = {
-    "logistic_texts": Learner(logistic.fit_texts, logistic.load_logistic),
+    "logistic_texts": Learner(logistic.fit_text_classifier, logistic.load_logistic),
     "fasttext": Learner(fast_text.fit_fasttext, fast_text.load_fasttext),
-    "logistic": Learner(logistic.fit_features, logistic.load_logistic, features=True),
+    "logistic": Learner(logistic.fit_feature_classifier, logistic.load_logistic, features=True),
 }
 
 

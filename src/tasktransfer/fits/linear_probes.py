@@ -58,7 +58,7 @@ class LinearClassifier:
         return scores
 
 
-def fit_one_vs_rest(
+def fit_one_vs_rest_classifiers(
     features: Any, labels: Floats, cost: float, max_iter: int, tolerance: float = TOLERANCE
 ) -> LinearClassifier:
     """Fit and return one binary classifier per label.
@@ -97,7 +97,7 @@ def _compute_log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
     return values, residual
 
 
-def fit_multinomial(
+def fit_multinomial_classifier(
     features: Any,
     classes: npt.NDArray[np.int64],
     cost: float,
@@ -114,7 +114,7 @@ def fit_multinomial(
     """
     count = int(classes.max()) + 1
     if count == 2:
-        binary = fit_one_vs_rest(
+        binary = fit_one_vs_rest_classifiers(
             features, (classes == 1)[:, None].astype(np.float64), cost, max_iter, tolerance
         )
         both = np.hstack([np.zeros_like(binary.weights), binary.weights])

@@ -91,7 +91,7 @@ def load_logistic(folder: Path) -> Logistic:
     )
 
 
-def fit_texts(
+def fit_text_classifier(
     card: Task,
     instances: Sequence[Instance],
     features: Features | None,
@@ -108,7 +108,7 @@ def fit_texts(
     return _fit_logistic(card, matrix, instances, settings, seed, vocabulary)
 
 
-def fit_features(
+def fit_feature_classifier(
     card: Task,
     instances: Sequence[Instance],
     features: Features | None,

@@ -39,7 +39,7 @@ class MlpProbe:
     epochs: int
 
     def predict(self, features: Any) -> list[tuple[str, ...]]:
-        """Return the labels of each row: exactly one, or all with a probability above 0.5."""
+        """Return exactly one label per row, or all labels with a probability above 0.5."""
         probable = self.model.predict_proba(features)[:, : len(self.labels)]
         if self.one:
             classes = self.model.classes_[probable.argmax(axis=1)]
@@ -104,7 +104,7 @@ def compute_log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bo
 
 
 def _sample_held_out_rows(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of held-out rows, (rows,): a tenth of the dialogues, but at least one.
+    """Return the mask of the rows in a held-out tenth of the dialogues, at least one, (rows,).
 
     If there is only one dialogue, a tenth of its rows is held out.
     """

@@ -22,7 +22,11 @@ import numpy.typing as npt
 from tasktransfer.core.messages import format_quantity
 from tasktransfer.errors import DataError
 from tasktransfer.files.progress import show_progress
-from tasktransfer.fits.linear_probes import LinearClassifier, fit_multinomial, fit_one_vs_rest
+from tasktransfer.fits.linear_probes import (
+    LinearClassifier,
+    fit_multinomial_classifier,
+    fit_one_vs_rest_classifiers,
+)
 from tasktransfer.fits.mlp_probes import fit_mlp
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.answers import encode_answers
@@ -77,7 +81,7 @@ class Probe:
     one: bool
 
     def predict(self, features: Any) -> list[tuple[str, ...]]:
-        """Return the labels of each row: the most likely one, or all with a score above 0."""
+        """Return the most likely label of each row, or all labels with a score above 0."""
         scores = self.linear.compute_scores(features)
         if self.one:
             return [(self.labels[best],) for best in scores.argmax(axis=1)]
@@ -109,7 +113,7 @@ def fit_probes(inputs: ProbeInputs) -> ProbeResults:
         shuffled = {split: shuffle_labels_by_type(read[split], inputs.seed) for split in golds}
         shuffled_measures, guesses = _fit_probe(inputs, task, features, shuffled, keep=False)
         majority = Counter(label for gold in golds["train"] for label in gold).most_common(1)[0][0]
-        constant = find_best_constant(golds["train"])
+        constant = find_best_constant_answer(golds["train"])
         fitted.instances[task] = len(test)
         fitted.measures[task] = {
             **measures,
@@ -120,9 +124,11 @@ def fit_probes(inputs: ProbeInputs) -> ProbeResults:
             "classes": float(len({label for gold in golds["train"] for label in gold})),
             "train_rows": float(len(train)),
         }
-        fitted.rows += _build_rows(task, test, answers, golds["test"])
-        fitted.rows += _build_rows(f"{task}+{SHUFFLED}", test, guesses, shuffled["test"])
-        fitted.rows += _build_rows(f"{task}+{PRIOR}", test, [constant] * len(test), golds["test"])
+        fitted.rows += _build_prediction_rows(task, test, answers, golds["test"])
+        fitted.rows += _build_prediction_rows(f"{task}+{SHUFFLED}", test, guesses, shuffled["test"])
+        fitted.rows += _build_prediction_rows(
+            f"{task}+{PRIOR}", test, [constant] * len(test), golds["test"]
+        )
         if inputs.settings.get("mlp"):
             dialogues = [instance.dialogue_id for instance in train]
             predictions = fit_mlp(
@@ -133,7 +139,7 @@ def fit_probes(inputs: ProbeInputs) -> ProbeResults:
                 one=_has_single_label(inputs, task),
             ).predict(features["test"])
             fitted.measures[task]["mlp_f1"] = compute_micro_f1(predictions, golds["test"])
-            fitted.rows += _build_rows(f"{task}+{MLP}", test, predictions, golds["test"])
+            fitted.rows += _build_prediction_rows(f"{task}+{MLP}", test, predictions, golds["test"])
     _save_projection(inputs)
     return fitted
 
@@ -146,8 +152,11 @@ def compute_micro_f1(answers: Labels, golds: Labels) -> float:
     return float(100 * open_labels.compute_micro_f1(sums))
 
 
-def find_best_constant(golds: Labels) -> tuple[str, ...]:
-    """Return the constant answer with the highest micro-F1: the k most frequent labels."""
+def find_best_constant_answer(golds: Labels) -> tuple[str, ...]:
+    """Return the constant answer with the highest micro-F1 on gold answers.
+
+    It consists of the most frequent labels, or of one label if every gold answer has one label.
+    """
     counts = Counter(label for gold in golds for label in gold).most_common()
     hits = np.cumsum([count for _, count in counts])
     guessed = len(golds) * np.arange(1, len(counts) + 1)
@@ -207,11 +216,11 @@ def _fit_classifier(
     cost, most = float(settings.get("C", 1.0)), int(settings.get("max_iter", 250))
     if one:
         classes = np.array([number[gold[0]] for gold in golds])
-        return Probe(labels, fit_multinomial(features, classes, cost, most), True)
+        return Probe(labels, fit_multinomial_classifier(features, classes, cost, most), True)
     wanted = np.zeros((len(golds), len(labels)))
     for row, gold in enumerate(golds):
         wanted[row, [number[label] for label in gold]] = 1
-    return Probe(labels, fit_one_vs_rest(features, wanted, cost, most), False)
+    return Probe(labels, fit_one_vs_rest_classifiers(features, wanted, cost, most), False)
 
 
 def _require_finite_features(inputs: ProbeInputs, task: str, instances: Sequence[Instance]) -> Any:
@@ -265,7 +274,7 @@ def _remove_label(label: str, answers: Labels, golds: Labels) -> tuple[Labels, L
     return remove(answers), remove(golds)
 
 
-def _build_rows(
+def _build_prediction_rows(
     task: str, instances: Sequence[Instance], answers: Labels, golds: Labels
 ) -> list[Row]:
     scores = 100 * open_labels.compute_label_set_f1(

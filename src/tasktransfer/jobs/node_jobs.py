@@ -37,7 +37,7 @@ from tasktransfer.jobs import (
     selector_job,
 )
 from tasktransfer.jobs.recorded_job import DesignParts, JobOutput, run_recorded_job
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.selection.selector import MEASUREMENTS, SELECTOR, find_selector
@@ -347,7 +347,7 @@ def _build_prediction_rows(
     split: str,
 ) -> list[Row]:
     golds = [instance.target for instance in instances]
-    gold_values = convert_to_numbers(task, golds) if task.labels else [None] * len(golds)
+    gold_values = convert_answers_to_numbers(task, golds) if task.labels else [None] * len(golds)
     scores = metrics.score_instances(task, predictions, golds)
     columns = zip(instances, predictions, values, gold_values, scores, strict=True)
     return [

@@ -15,7 +15,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, EndpointError, escape_line
 from tasktransfer.evaluation.prompting.probe_store import get_answers_folder
 from tasktransfer.jobs import inputs
-from tasktransfer.metrics.measures import convert_to_numbers
+from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.asking import Prompt, has_choices
@@ -59,8 +59,10 @@ class PromptedResults:
         answers = self.given.predictions
         scores = metrics.score_instances(self.task, answers, golds)
         single = bool(self.task.labels)
-        values = convert_to_numbers(self.task, answers) if single else [None] * len(golds)
-        gold_values = convert_to_numbers(self.task, golds) if single else [None] * len(golds)
+        values = convert_answers_to_numbers(self.task, answers) if single else [None] * len(golds)
+        gold_values = (
+            convert_answers_to_numbers(self.task, golds) if single else [None] * len(golds)
+        )
         return [
             Row(
                 *(

@@ -34,8 +34,10 @@ def use_dropout_seed(seed: int) -> Iterator[None]:
         _this_thread.source = None
 
 
-def repeat_dropout() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """Return two contexts, for a computation and for its repetition with equal dropout masks.
+def create_repeatable_dropout() -> tuple[
+    AbstractContextManager[None], AbstractContextManager[None]
+]:
+    """Return two contexts, for a computation and for its repetition with the same dropout masks.
 
     They apply to this thread's dropout on a CPU.
     """

@@ -101,7 +101,7 @@ class Layout:
     firsts_only: bool
 
     def repeat_per_token(self, of_sequence: Ints) -> Longs:
-        """Return the number of each token's input sequence, shape (1, tokens).
+        """Return the number in ``of_sequence`` for the sequence of each token, shape (1, tokens).
 
         Args:
             of_sequence: one number per input sequence.
@@ -231,7 +231,10 @@ def plan_layout(
 def pack_sequences(
     rows: Sequence[Ints], device: torch.device, *, causal: bool = False, firsts_only: bool = False
 ) -> Pack:
-    """Pack sequences of token ids on a device; they may be in any order, but not empty."""
+    """Pack sequences of token ids on a device.
+
+    The sequences may be in any order, but must not be empty.
+    """
     layout = plan_layout(build_ragged(rows), device, causal=causal, firsts_only=firsts_only)
     tensors = {name: torch.from_numpy(array) for name, array in layout.arrays.items()}
     return layout.build_pack({name: tensor.to(device) for name, tensor in tensors.items()})

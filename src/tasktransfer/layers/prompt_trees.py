@@ -47,7 +47,7 @@ class PromptTree:
 
 
 def build_prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
-    """Return trees of prompts (token ids, none empty); every prompt is in exactly one tree."""
+    """Return trees of prompts (token ids, none empty), with every prompt in exactly one tree."""
     # Big-endian bytes sort like the numbers, so prompts with a common prefix are adjacent.
     order = sorted(range(len(prompts)), key=lambda i: prompts[i].astype(">u4").tobytes())
     trees: list[PromptTree] = []

@@ -83,7 +83,10 @@ class HierarchicalEncoder(nn.Module):
         return _run_lstm(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
     def _find_sentence_ends(self, row: Tensor) -> list[int]:
-        """Return the ends of a row's sentences, after each end mark; the last may have none."""
+        """Return the ends of a row's sentences.
+
+        A sentence ends after its end mark, and the last one at the end of the row.
+        """
         ends: list[int] = (torch.nonzero(row[:-1] == self.sentence_end).flatten() + 1).tolist()
         return [*ends, len(row)]
 
@@ -137,7 +140,7 @@ class RecurrentDecoder(nn.Module):
     def forward(self, ids: Tensor, read: EncoderOutput) -> Tensor:
         """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
         states, _ = self.lstm(self.embed(ids), read.last)
-        return self._logits(states, read)
+        return self._compute_logits(states, read)
 
     def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
         """Return the words of greedy decoding until all rows have ended, (rows, steps).
@@ -149,14 +152,14 @@ class RecurrentDecoder(nn.Module):
         words, ended = [], torch.zeros(rows, dtype=torch.bool, device=word.device)
         for step in range(longest):
             states, carried = self.lstm(self.embed(word), carried)
-            word = self._logits(states, read).argmax(-1)
+            word = self._compute_logits(states, read).argmax(-1)
             words.append(word)
             ended |= word[:, 0] == end
             if have_all_ended(ended, step):
                 break
         return torch.cat(words, 1)
 
-    def _logits(self, states: Tensor, read: EncoderOutput) -> Tensor:
+    def _compute_logits(self, states: Tensor, read: EncoderOutput) -> Tensor:
         if self.attends:
             both = self.of_state(states)[:, :, None] + self.of_memory(read.memory)[:, None]
             scores = self.score(both.tanh())[..., 0]
@@ -190,7 +193,10 @@ class TransformerDecoder(nn.Module):
         return logits
 
     def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
-        """Return the words of greedy decoding; each step computes all previous words again."""
+        """Return the words of greedy decoding until all rows have ended, (rows, steps).
+
+        Each step computes all previous words again.
+        """
         rows = read.memory.shape[0]
         ids = read.memory.new_full((rows, 1), start, dtype=torch.long)
         ended = torch.zeros(rows, dtype=torch.bool, device=ids.device)

@@ -132,7 +132,7 @@ def compute_metrics_from_sums(
 
 
 def compute_task_score(task: Task, metrics: Mapping[str, Values]) -> Values:
-    """Return the task's score: the mean of the metrics in the paper's Table 1 (section 3.3).
+    """Return the task's score, the mean of its metrics in the paper's Table 1 (section 3.3).
 
     A card without ``paper_metrics`` is scored by all its metrics.
 

@@ -33,13 +33,15 @@ def tally_ngrams(predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
     """Return each reply's contribution to the sums of corpus BLEU, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
     rows = [
-        _make_row(split_words(predictions.get_answers(i)[0]), split_words(golds.get_answers(j)[0]))
+        _build_ngram_row(
+            split_words(predictions.get_answers(i)[0]), split_words(golds.get_answers(j)[0])
+        )
         for i, j in pairs
     ]
     return np.array(rows, np.float64).reshape(len(rows), WIDTH)
 
 
-def _make_row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
+def _build_ngram_row(reply: tuple[str, ...], reference: tuple[str, ...]) -> list[int]:
     correct, totals = [], []
     for order in range(1, ORDERS + 1):
         predicted, gold = (Counter(_list_grams(text, order)) for text in (reply, reference))
@@ -59,7 +61,10 @@ def compute_mean_bleu(sums: Sums) -> Sums:
 
 
 def compute_bleu_by_order(sums: Sums) -> Sums:
-    """Return BLEU-1 to BLEU-4, 0 to 1, shape (..., 4); 0 for orders without correct n-grams."""
+    """Return BLEU-1 to BLEU-4, 0 to 1, of shape (..., 4).
+
+    They are 0 for orders without correct n-grams.
+    """
     correct, totals = sums[..., :ORDERS], sums[..., ORDERS : 2 * ORDERS]
     reply_words, reference_words = sums[..., -2:-1], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):

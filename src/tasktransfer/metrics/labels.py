@@ -74,7 +74,7 @@ def tally_accuracy(answers: IndexedAnswers) -> Sums:
 
 
 def compute_proportion(sums: Sums) -> Sums:
-    """Return the first column divided by the second: the fraction of answers that are correct."""
+    """Return the first column divided by the second, the fraction of correct answers."""
     return compute_ratio(sums[..., 0], sums[..., 1])
 
 
@@ -92,9 +92,15 @@ def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Cou
 
 
 def count_f1_columns(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    """Return the number of columns of an F1's tally: three per class, or three for micro-F1."""
+    """Return the number of columns of an F1's tally.
+
+    There are three columns per class, or three columns for micro-F1.
+
+    Raises:
+        ConfigError: the card's average is not valid.
+    """
     if spec.average not in ("micro", "macro", "weighted"):
-        raise make_average_error(task, spec)
+        raise build_average_error(task, spec)
     return 3 if spec.average == "micro" else 3 * len(list_counted_classes(task, spec, fidelity))
 
 
@@ -147,7 +153,7 @@ def _count_occurrences(
     return counts.reshape(-1, places)[:, counted + 1].astype(np.float64)
 
 
-def make_average_error(task: Task, spec: MetricSpec) -> ConfigError:
+def build_average_error(task: Task, spec: MetricSpec) -> ConfigError:
     """Return the error for a card whose metric has an invalid average."""
     return ConfigError(
         f"{task.name}, metrics: {spec.average!r} is not an average of {spec.name}. Use micro or "
@@ -164,9 +170,9 @@ def score_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) ->
 
 
 def compute_label_set_f1(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
-    """Return each instance's F1 of predicted and gold label sets, shape (n,); 1 if both are empty.
+    """Return each instance's F1 of predicted and gold label sets, of shape (n,).
 
-    It is restricted to the labels of the card's first metric.
+    It is 1 if both sets are empty, and is restricted to the labels of the card's first metric.
     """
     spec = replace(task.metrics[0], average="micro")
     tally = tally_f1(task, spec, index_answers(task, predictions, golds), "default")

@@ -48,7 +48,7 @@ class Measure:
     scale: Scale = "logit"
 
     def is_better(self, value: float, than: float) -> bool:
-        """Return whether a value is better than another; a NaN is never better."""
+        """Return whether a value is better than another. A NaN is never better."""
         return value > than if self.higher_is_better else value < than
 
     @property
@@ -66,21 +66,24 @@ class Measure:
 
 
 def compute_pearson(predicted: Values, gold: Values) -> float:
-    """Compute Pearson's correlation; 0 if either side is constant."""
+    """Compute Pearson's correlation, which is defined as 0 if either side is constant."""
     centred = predicted - predicted.mean(), gold - gold.mean()
     norm = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
     return float((centred[0] * centred[1]).sum() / norm) if norm > 0 else 0.0
 
 
 def compute_spearman(predicted: Values, gold: Values) -> float:
-    """Compute Spearman's rank correlation, with mean ranks for ties; 0 if a side is constant."""
+    """Compute Spearman's rank correlation, with mean ranks for ties.
+
+    It is defined as 0 if either side is constant.
+    """
     from scipy.stats import rankdata  # noqa: PLC0415  # slow to import, and rarely needed
 
     return compute_pearson(rankdata(predicted), rankdata(gold))
 
 
 def compute_kendall(predicted: Values, gold: Values) -> float:
-    """Compute Kendall's tau-b; 0 if either side is constant."""
+    """Compute Kendall's tau-b, which is defined as 0 if either side is constant."""
     from scipy.stats import kendalltau  # noqa: PLC0415
 
     value = float(kendalltau(predicted, gold).statistic)
@@ -163,7 +166,7 @@ def find_invalid_value(values: dict[str, float]) -> str | None:
     return None
 
 
-def convert_to_numbers(task: Task, answers: Answers) -> list[float]:
+def convert_answers_to_numbers(task: Task, answers: Answers) -> list[float]:
     """Return each answer as a number.
 
     For a rating task this is the rating. Otherwise it is the label if all labels of the task are

@@ -26,5 +26,8 @@ def compute_micro_f1(sums: Sums) -> Sums:
 
 
 def compute_label_set_f1(sums: Sums) -> Sums:
-    """Return F1 of each instance, shape (n,); 1 if predicted and gold labels are both empty."""
+    """Return F1 of each instance, of shape (n,).
+
+    It is 1 if predicted and gold labels are both empty.
+    """
     return np.where(sums[:, 1] + sums[:, 2] == 0, 1.0, compute_micro_f1(sums))

@@ -56,7 +56,7 @@ def compute_bleu2_exchanged(hypothesis: Words, reference: Words) -> float:
 
 def compute_rouge_l(hypothesis: Words, reference: Words) -> float:
     """Compute ROUGE-L F1 (Lin 2004), from the longest common subsequence."""
-    common = _measure_longest_common(hypothesis, reference)
+    common = _measure_common_subsequence(hypothesis, reference)
     return 2 * common / (len(hypothesis) + len(reference)) if common else 0.0
 
 
@@ -87,7 +87,7 @@ def _compute_precision(guessed: Counter[object], wanted: Counter[object]) -> flo
     return (guessed & wanted).total() / total if total else 0.0
 
 
-def _measure_longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+def _measure_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
     lengths = [0] * (len(second) + 1)
     for word in first:
         diagonal = 0

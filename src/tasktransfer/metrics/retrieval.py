@@ -16,9 +16,10 @@ Scores = Callable[[Numbers, Numbers], Floats]
 
 
 def compute_diagonal_precision(scores: Floats) -> Floats:
-    """Return P@1 of each row, shape (rows,): 1 if the diagonal ranks first, 1/n in a tie, else 0.
+    """Return P@1 of each row, of shape (rows,).
 
-    In an n-way tie, 1/n is the expectation for a random choice.
+    It is 1 if the score on the diagonal is the highest of its row, 1/n in an n-way tie (the
+    expectation for a random choice), and 0 otherwise.
     """
     best = scores >= scores.max(axis=1, keepdims=True)
     return np.asarray(best.diagonal() / best.sum(axis=1), np.float64)
@@ -60,7 +61,7 @@ def select_block_rows(
 
 
 def split_blocks(order: Numbers, size: int) -> Iterator[Numbers]:
-    """Yield blocks of consecutive rows; the last block may be smaller."""
+    """Yield blocks of consecutive rows, of which the last may be smaller."""
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
 

@@ -13,7 +13,7 @@ import numpy as np
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.answers import CodedAnswers
-from tasktransfer.metrics.labels import Sums, compute_ratio, make_average_error
+from tasktransfer.metrics.labels import Sums, build_average_error, compute_ratio
 from tasktransfer.tasks.card import MetricSpec, Task
 
 _CACHE_SIZE = 1 << 16
@@ -89,7 +89,7 @@ def tally_exact_match(task: Task, spec: MetricSpec, texts: NormalisedTexts) -> S
 def count_token_f1_columns(task: Task, spec: MetricSpec) -> int:
     """Return the number of columns of a token-F1's tally."""
     if spec.average not in ("micro", "macro"):
-        raise make_average_error(task, spec)
+        raise build_average_error(task, spec)
     return 2 if spec.average == "macro" else 3
 
 
@@ -131,7 +131,7 @@ def score_texts(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> S
 def normalise_texts(
     spec: MetricSpec, predictions: CodedAnswers, golds: CodedAnswers, fidelity: Scoring
 ) -> NormalisedTexts:
-    """Return the normalised texts for a metric. Unanswerable ones become the empty string.
+    """Return the normalised texts for a metric. Unanswerable texts become the empty string.
 
     The result is the same for metrics with the same unanswerable phrases.
     """

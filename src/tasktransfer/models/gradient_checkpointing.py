@@ -13,7 +13,7 @@ from typing import Any
 from torch import nn
 
 from tasktransfer.errors import ModelError
-from tasktransfer.layers.dropout import repeat_dropout
+from tasktransfer.layers.dropout import create_repeatable_dropout
 from tasktransfer.models.adapters import AdapterBank
 
 
@@ -31,7 +31,7 @@ def enable_gradient_checkpointing(module: nn.Module, name: str) -> None:
     banks = [part for part in module.modules() if isinstance(part, AdapterBank)]
 
     def create_contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        now, later = repeat_dropout()
+        now, later = create_repeatable_dropout()
         return now, _restore_forward_state(later, [(bank, bank.task) for bank in banks])
 
     settings = {"use_reentrant": False, "context_fn": create_contexts}

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
-from tasktransfer.config.model_sizes import find_size, list_cached_folders, read_size
+from tasktransfer.config.model_sizes import (
+    find_published_size,
+    list_cached_folders,
+    read_model_size,
+)
 from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.digests import compute_digest
@@ -260,7 +264,7 @@ class _InputRevisions:
         """
         key, name = _build_size_key(model), model.checkpoint
         if model.is_created or model.recipe is not None:
-            return find_size(name).parameters
+            return find_published_size(name).parameters
         folders = [Path(expand_path(name))]
         text = self.remembered.get(key, "")
         remembered = int(text) if _COUNT.fullmatch(text) else None
@@ -268,11 +272,11 @@ class _InputRevisions:
             if remembered is not None:
                 return remembered
             folders = [*list_cached_folders(name, get_hub_revision(model))]
-        sizes = (size for folder in folders if (size := read_size(folder)))
+        sizes = (size for folder in folders if (size := read_model_size(folder)))
         size = next(sizes, None)
         if size is None and remembered is not None:
             return remembered
-        parameters = (size or find_size(name)).parameters
+        parameters = (size or find_published_size(name)).parameters
         self.seen[key] = str(parameters)
         return parameters
 

@@ -31,7 +31,7 @@ Labels = npt.NDArray[np.int64]
 MEASURES = ("precision", "recall", "f1")
 
 
-def find_most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
+def find_most_frequent_answer(predictions: pa.ChunkedArray) -> tuple[str, float]:
     """Return the most frequent answer of a column of lists, and its fraction, 0-1.
 
     The parts of the answer are joined by ", ". If several answers are equally frequent, the first
@@ -44,7 +44,7 @@ def find_most_frequent(predictions: pa.ChunkedArray) -> tuple[str, float]:
 
 
 def is_collapsed(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
-    """Return whether a run is collapsed.
+    """Return whether a single answer makes up at least ``LEAST_SHARE`` of a run's answers.
 
     Args:
         predictions: answers, a column of lists.
@@ -53,7 +53,7 @@ def is_collapsed(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
     """
     if not len(predictions):
         return False
-    answer, share = find_most_frequent(predictions)
+    answer, share = find_most_frequent_answer(predictions)
     return (empty or bool(answer)) and share >= LEAST_SHARE
 
 
@@ -171,7 +171,7 @@ def _compute_measures(sums: Floats) -> Floats:
 
 
 def count_confusions(runs: Sequence[LabelAnswers]) -> Counter[tuple[int, int]]:
-    """Count pairs of gold and predicted labels over runs; -1 is an answer that is not a label."""
+    """Count pairs of gold and predicted labels over runs. -1 is an answer that is not a label."""
     counts: Counter[tuple[int, int]] = Counter()
     for run in runs:
         counts.update(zip(run.gold.tolist(), run.predicted.tolist(), strict=True))

@@ -72,7 +72,7 @@ _SHARE_POWER = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Trainings:
-    """Trainings of one kind, one per seed.
+    """Scores of training runs that differ only in their seeds.
 
     Args:
         seeds: the seeds.
@@ -233,7 +233,7 @@ def compute_mean_confidences(
     the plain interval, clipped to the scale.
 
     Args:
-        several: trainings and units of each score, see ``estimate``.
+        several: trainings and units of each score, see ``estimate_delta``.
         least, most: ends of the scores' scale.
     """
     estimates = [_estimate_mean(*of) for of in several]
@@ -284,14 +284,14 @@ def compute_confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     there is no interval, and p is that of the sign test over seeds, 2 / 2^seeds.
     """
     regular = [one for one in estimates if one.standard_error >= _NOTHING]
-    sure = iter(_compute_regular(regular) if regular else ())
+    sure = iter(_compute_regular_confidences(regular) if regular else ())
     return [
         next(sure) if one.standard_error >= _NOTHING else _build_degenerate_confidence(one)
         for one in estimates
     ]
 
 
-def _compute_regular(estimates: Sequence[Estimate]) -> list[Confidence]:
+def _compute_regular_confidences(estimates: Sequence[Estimate]) -> list[Confidence]:
     delta = np.array([one.delta for one in estimates])
     error = np.array([one.standard_error for one in estimates])
     widest = max(len(one.parts) for one in estimates)
@@ -328,7 +328,7 @@ def _find_falling_root(
 ) -> Floats:
     """Find the root of each element of a decreasing function by bisection.
 
-    If there is no root between ``low`` and ``high``, returns the closer end.
+    If there is no root between ``low`` and ``high``, the closer end is returned.
     """
     left, right = np.full(size, low), np.full(size, high)
     for _ in range(60):
@@ -347,7 +347,7 @@ def _build_degenerate_confidence(estimated: Estimate) -> Confidence:
 
 
 def compute_q_values(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the Benjamini-Hochberg q of each p; NaN stays NaN and does not count as a test.
+    """Return the Benjamini-Hochberg q of each p. NaN stays NaN, and does not count as a test.
 
     The procedure is proven to control its rate for independent tests and for positively dependent
     one-sided tests (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test

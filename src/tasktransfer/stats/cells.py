@@ -2,7 +2,7 @@
 
     score_answers, score_tallies,
     score_rank_correlation       a run's answers -> its score on this and on resampled test sets
-    gather_cells, compute_mean   runs of all seeds -> cells
+    gather_cells, compute_mean_cell   runs of all seeds -> cells
     build_cell_table             cells -> a table: value, interval, p and q
 
 Clusters (dialogues, contexts) are resampled as units. They are left out in turn if the score is
@@ -166,7 +166,7 @@ class Cell:
     scale: Scale
 
     def pair_seeds(self, other: Cell) -> Trainings:
-        """Return the runs; a run without training is repeated for each of the other's seeds."""
+        """Return the runs, with a run without training repeated for each seed of ``other``."""
         if self.trainings.seeds != (NO_SEED,):
             return self.trainings
         seeds = other.trainings.seeds
@@ -210,11 +210,11 @@ def get_shared_units(units: Units | None, other: Units | None) -> Units | None:
     return units if (units.names, units.digest) == (other.names, other.digest) else None
 
 
-def compute_mean(several: Sequence[Cell]) -> Cell:
+def compute_mean_cell(several: Sequence[Cell]) -> Cell:
     """Return the mean of cells with randomly resampled test sets, over the seeds that all have.
 
-    Its units are those of the test set with the fewest clusters, which is conservative for the
-    degrees of freedom.
+    Its units come from the test set with the fewest clusters, which is conservative for the degrees
+    of freedom.
     """
     shared = set.intersection(*(set(cell.trainings.seeds) for cell in several))
     parts = [cell.trainings.select_seeds(sorted(shared)) for cell in several]

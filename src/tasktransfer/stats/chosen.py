@@ -64,7 +64,10 @@ class Target:
 
 
 def split_dialogues(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
-    """Split dialogues into random halves: True for the first, smaller half, (splits, dialogues)."""
+    """Return flags of the dialogues in the first, smaller half of random splits.
+
+    They have the shape (splits, dialogues).
+    """
     order = np.tile(np.arange(dialogues), (splits, 1))
     firsts: Halves = chance.permuted(order, axis=1) < dialogues // 2
     return firsts
@@ -88,7 +91,7 @@ def select_best_source(means: Floats, values: Floats) -> Floats:
     return result
 
 
-def compute_heldout(halves: Floats) -> Floats:
+def compute_heldout_deltas(halves: Floats) -> Floats:
     """Return the deltas of the sources that the other seeds select on the other half.
 
     Args:
@@ -168,5 +171,5 @@ def _simulate_noise(
         of_dialogue = chance.standard_normal((some, common.shape[-1]))
         alike = np.moveaxis(reach @ of_dialogue.T, -1, 0)[..., None]
         noise = shared @ of_seed + (own @ of_source)[..., 0, :] + alike
-        result.append(compute_heldout(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
+        result.append(compute_heldout_deltas(np.moveaxis(noise, 0, 1)).mean(axis=(1, 2)))
     return np.concatenate(result)

@@ -79,7 +79,7 @@ def _compute_spearman(one: Floats, other: Floats) -> float:
 
 
 def _compute_ranks(values: Floats, weights: Floats) -> Floats:
-    """Return the mean rank of each item among the resampled ones, shape (draws, items)."""
+    """Return the mean rank of each item among the resampled items, shape (draws, items)."""
     _, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))

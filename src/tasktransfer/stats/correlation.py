@@ -61,7 +61,7 @@ def compute_matrix_correlation(a: Floats, b: Floats, *names: str) -> Correlation
         return Correlation(int(both.sum()), math.nan, math.nan, math.nan, math.nan)
     random = create_generator(*names, a, b)
     low, high = _compute_interval(a, b, both, value, random)
-    return Correlation(int(both.sum()), value, low, high, _compute_p(a, b, random))
+    return Correlation(int(both.sum()), value, low, high, _compute_p_value(a, b, random))
 
 
 def compute_spearman(a: Floats, b: Floats) -> float:
@@ -99,7 +99,7 @@ def _compute_interval(
     return min(float(low), value), max(float(high), value)
 
 
-def _compute_p(a: Floats, b: Floats, random: np.random.Generator) -> float:
+def _compute_p_value(a: Floats, b: Floats, random: np.random.Generator) -> float:
     """Return the fraction of permutations of ``b`` whose correlation is at least as extreme."""
     tasks = len(a)
     in_full = tasks <= MOST_RENAMED_IN_FULL
@@ -122,7 +122,7 @@ def _list_permutations(tasks: int) -> NDArray[np.int64]:
 
 
 def _sample_permutations(tasks: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return the identity permutation, then random ones."""
+    """Return the identity permutation, followed by ``RENAMINGS`` random permutations."""
     same = np.tile(np.arange(tasks), (RENAMINGS + 1, 1))
     same[1:] = random.permuted(same[1:], axis=1)
     return same
@@ -138,11 +138,13 @@ def _rank_entries(matrix: Floats) -> Floats:
 def _compute_weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
     """Compute Spearman's correlation per draw, of values repeated by weights (draws × n)."""
     return _compute_weighted_pearson(
-        weights @ _compare_values(x).T, weights @ _compare_values(y).T, weights
+        weights @ _compute_rank_contributions(x).T,
+        weights @ _compute_rank_contributions(y).T,
+        weights,
     )
 
 
-def _compare_values(values: Floats) -> Floats:
+def _compute_rank_contributions(values: Floats) -> Floats:
     """Return a matrix whose entry (i, j) is the contribution of value j to the mid-rank of i."""
     column = values[:, None]
     result: Floats = (values < column) + 0.5 * (values == column)

@@ -20,7 +20,7 @@ data"); for 40 dialogues that is 2.5 %.
 The official score (macro-F1 and so on) is recomputed from summed tallies. A dialogue's instances
 are summed only once, so the cost depends on the number of dialogues.
 
-Random numbers depend only on content (``create_generator``): equal inputs give equal numbers,
+Random numbers depend only on content (``create_generator``): the same inputs give the same numbers,
 whatever else a study contains and in whatever order it is read. So a new record does not change
 intervals to which it does not contribute.
 """
@@ -120,7 +120,7 @@ def build_dialogue_units(ids: Sequence[str]) -> Units:
 
 
 def build_instance_units(count: int) -> Units:
-    """Return the units of a test set with unknown dialogues: every instance is a unit."""
+    """Return the units of a test set with unknown dialogues, in which every instance is a unit."""
     return Units(np.arange(count), "instance")
 
 

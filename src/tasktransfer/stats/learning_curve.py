@@ -1,4 +1,4 @@
-"""Scores by number of training dialogues, and what as many dialogues again are likely to add.
+"""Scores by number of training dialogues, and a forecast for twice as many dialogues.
 
 The forecast is a power law through the gains of the last two doublings (25 to 50, and 50 to 100 %
 of the dialogues): the next gain is the last one, times the factor by which gains fell. Its interval
@@ -58,11 +58,11 @@ def compute_curve(cells: Mapping[float, Cell]) -> list[CurvePoint]:
         score, seeds = float(cell.trainings.scores.mean()), len(cell.trainings.seeds)
         points.append(CurvePoint(fraction, seeds, score, sure.low, sure.high, *gain))
         before = cell
-    return [*points, _forecast_gain(cells, points[-1].score)]
+    return [*points, _forecast_point(cells, points[-1].score)]
 
 
-def _forecast_gain(cells: Mapping[float, Cell], score: float) -> CurvePoint:
-    """Return the expected point after as many dialogues again as the training set has.
+def _forecast_point(cells: Mapping[float, Cell], score: float) -> CurvePoint:
+    """Return the expected point for twice as many dialogues as the training set has.
 
     Its interval covers a gain that stays the same, and one that falls as between earlier points.
     """

@@ -73,7 +73,7 @@ def estimate_agreement(
 
 
 def _compute_alpha(counts: Counts, level: Level) -> float:
-    """Return alpha; NaN if there are not two different answers."""
+    """Return Krippendorff's alpha, or NaN if there are fewer than two different answers."""
     try:
         from krippendorff import alpha  # noqa: PLC0415  # an extra
     except ImportError as error:

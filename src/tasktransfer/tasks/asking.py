@@ -121,7 +121,7 @@ def build_prompts(
     *,
     listed: bool = False,
 ) -> list[InstancePrompt]:
-    """Return the prompts for an instance: one per trait of a multi-output task, otherwise one.
+    """Return the prompts for an instance, one per trait of a multi-output task, or a single one.
 
     Args:
         task: card of the task.
@@ -211,7 +211,7 @@ def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple
 
 
 def list_choice_answers(task: Task) -> tuple[str, ...]:
-    """Return the card's label for each choice; for ratings, whole numbers of the scale."""
+    """Return the card's label for each choice, or whole numbers of the scale for ratings."""
     if task.kind != "rating":
         return task.labels
     low, high = get_scale(task)
@@ -252,7 +252,7 @@ def parse_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
 
 
 def parse_generated_answer(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the prediction that a generated text contains: the text, or the known labels in it.
+    """Return the text of a generated answer, or the known labels in it for an ``open_labels`` task.
 
     Args:
         task: card of the task.

@@ -234,7 +234,7 @@ class Task:
 
 
 def compute_card_digest(task: Task) -> str:
-    """Return the digest of the parts of a card that affect results: kind, labels, texts, metrics.
+    """Return the digest of the parts of a card that affect results, such as labels and metrics.
 
     Fields that have their defaults are left out, so that a new field does not change old digests.
     The version of a metric is left out until it is raised.

@@ -20,7 +20,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
-    """Return the two segments that an encoder reads: (query, context).
+    """Return the two segments (query, context) that an encoder reads.
 
     The query is empty if the encoder reads the context alone.
 

@@ -11,9 +11,9 @@ PREFIX_FIELD, LABEL_FIELD = "prefix", "emotion"
 def get_gold_answers(instance: Instance) -> tuple[str, ...]:
     """Return the gold reply without its prefix, followed by its label if it has one."""
     label = instance.query.get(LABEL_FIELD)
-    return (strip_prefix(instance), *([label] if label else []))
+    return (strip_reply_prefix(instance), *([label] if label else []))
 
 
-def strip_prefix(instance: Instance) -> str:
+def strip_reply_prefix(instance: Instance) -> str:
     """Return the gold reply without the prefix words in front of it."""
     return instance.target[0].removeprefix(instance.query.get(PREFIX_FIELD, "")).lstrip()

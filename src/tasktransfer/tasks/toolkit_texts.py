@@ -30,7 +30,7 @@ class JoinedText:
 def build_encoder_texts(
     forms: ToolkitForms, task: Task, instance: Instance, separator: str
 ) -> list[JoinedText]:
-    """Return the input of an encoder: one text, or one per option for multiple choice.
+    """Return the input texts of an encoder, one per option for multiple choice, or a single one.
 
     Args:
         forms: input formats of the task.
@@ -96,7 +96,7 @@ def _split_turns(instance: Instance) -> list[str]:
 
 
 def _drop_turns(most: int, task: Task, instance: Instance) -> str:
-    """Return the context without as many turns as exceed ``most`` words.
+    """Return the context, shortened by whole turns to at most ``most`` words.
 
     The oldest turns are removed. If the gold answer is in the context, the last turn is removed
     instead while the turn with the answer is in the first half.

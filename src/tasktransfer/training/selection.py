@@ -12,7 +12,12 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Selection
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ConfigError, TrainingError
-from tasktransfer.metrics.measures import MEASURES, Measure, convert_to_numbers, list_row_measures
+from tasktransfer.metrics.measures import (
+    MEASURES,
+    Measure,
+    convert_answers_to_numbers,
+    list_row_measures,
+)
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.tasks.card import Task
 from tasktransfer.training.evaluate import evaluate_split
@@ -87,7 +92,9 @@ def compute_dev_measures(
             measured[task] = dict(evaluation.metrics)
             if of_rows := MEASURES[name].of_rows:
                 answers = (evaluation.predictions, split.targets)
-                numbers = (np.array(convert_to_numbers(tasks[task], each)) for each in answers)
+                numbers = (
+                    np.array(convert_answers_to_numbers(tasks[task], each)) for each in answers
+                )
                 measured[task][name] = of_rows(*numbers)
             if name != "score":
                 values[task] = [measured[task][name]]

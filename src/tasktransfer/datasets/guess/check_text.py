@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from tasktransfer.config.yaml_text import format_comment, write_yaml
+from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.datasets.guess.columns import collect_columns
 from tasktransfer.datasets.guess.declaration import Guess
 
@@ -52,7 +52,7 @@ def format_declaration(
     head = f"# {sizes} dialogues, {counts.turns:,} turns\n"
     if not sizes:
         head = f"# {counts.rows:,} rows, no task found\n"
-    body = write_yaml({"datasets": {name: section}})
+    body = format_yaml({"datasets": {name: section}})
     body, heading, tasks = body.partition("\n    tasks:")
     for task in guess.tasks:
         label_counts = sum(counts.labels.get(task, {}).values(), Counter[str]())
@@ -62,7 +62,7 @@ def format_declaration(
                 f"; {guess.numbers[task]} in the file, read as labels (for ratings set kind: "
                 "rating and scale)"
             )
-        key = write_yaml({task: {}}).removesuffix(" {}\n")
+        key = format_yaml({task: {}}).removesuffix(" {}\n")
         tasks = tasks.replace(f"\n      {key}\n", f"\n      {key}  {format_comment(note)}\n", 1)
     return head + body + heading + tasks
 

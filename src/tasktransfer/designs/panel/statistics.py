@@ -42,7 +42,7 @@ from tasktransfer.stats.cells import (
     Key,
     Scored,
     build_cell_table,
-    compute_mean,
+    compute_mean_cell,
     gather_cells,
     score_rank_correlation,
 )
@@ -217,7 +217,7 @@ def make_experts(frames: Frames) -> pd.DataFrame:
     for (method, domain, name), cell in estimated.items():
         if domain != get_domain(name):
             others.setdefault((method, OTHERS, name), []).append(cell)
-    means = {key: compute_mean(several) for key, several in others.items()}
+    means = {key: compute_mean_cell(several) for key, several in others.items()}
     names = ["method", "expert", "set"]
     table = build_cell_table(estimated, names, {OTHERS: {"expert": OTHERS}}, references=means)
     table["own"] = table["expert"] == table["set"].map(get_domain)
@@ -297,7 +297,7 @@ def make_averages(frames: Frames) -> pd.DataFrame:
         (one.name, one.in_domain) for one in frames.compute_once(build_rated_sets)
     )
     means: dict[Key, Cell] = {
-        (method, group): compute_mean([estimated[method, name] for name in names])
+        (method, group): compute_mean_cell([estimated[method, name] for name in names])
         for method in dict.fromkeys(method for method, _ in estimated)
         for group, names in by.items()
         if all((method, name) in estimated for name in names)

@@ -19,7 +19,7 @@ from tasktransfer.config.fields import (
     Section,
     UserPath,
 )
-from tasktransfer.config.model_sizes import find_depth
+from tasktransfer.config.model_sizes import find_layer_count
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import ONLY_IN_TRANSFER, TRANSFER_SWITCHES
@@ -172,7 +172,7 @@ class ProbedModel(ModelConfig):
     @property
     def depth(self) -> int | None:
         """Number of layers of the checkpoint's encoder or decoder, or None if unknown."""
-        return find_depth(self.checkpoint, self.family, self.revision or "main")
+        return find_layer_count(self.checkpoint, self.family, self.revision or "main")
 
     @property
     def probed_layers(self) -> tuple[int, ...]:

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tasktransfer.config.model_sizes import ModelSize, find_size, list_cached_folders, read_size
+from tasktransfer.config.model_sizes import (
+    ModelSize,
+    find_published_size,
+    list_cached_folders,
+    read_model_size,
+)
 from tasktransfer.core.architecture import parse_weights
 from tasktransfer.core.specs import LowRank
 from tasktransfer.files.tensors import read_tensor_shapes
@@ -80,9 +85,9 @@ def _find_model_size(study: Study, name: str) -> ModelSize:
             parameters, made.hidden, layers, words, "its recipe", written=REPLIES_SHARE
         )
     for folder in _list_model_folders(study, name):
-        if size := read_size(folder):
+        if size := read_model_size(folder):
             return size
-    return find_size(checkpoint)
+    return find_published_size(checkpoint)
 
 
 def _list_model_folders(study: Study, name: str) -> Iterator[Path]:

@@ -34,7 +34,7 @@ from tasktransfer.stats.answers import (
     LabelAnswers,
     compute_label_scores,
     count_confusions,
-    find_most_frequent,
+    find_most_frequent_answer,
     read_label_answers,
 )
 from tasktransfer.tasks.card import SINGLE_LABEL
@@ -128,7 +128,7 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
         raise RecordError(
             f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
         ) from error
-    return find_most_frequent(table["prediction"])
+    return find_most_frequent_answer(table["prediction"])
 
 
 # --- labels ---------------------------------------------------------------------------------------

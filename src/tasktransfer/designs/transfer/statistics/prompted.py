@@ -27,7 +27,7 @@ from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import (
     NO_SEED,
     Cell,
-    compute_mean,
+    compute_mean_cell,
     compute_mean_over_test_sets,
     gather_cells,
     score_answers,
@@ -135,7 +135,7 @@ def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
     counts = [record["report"]["prompting"] for record in records]
     task = runs[0].about["target"]
     return PromptedScore(
-        cell=compute_mean(cells),
+        cell=compute_mean_cell(cells),
         by_wording=tuple(float(cell.trainings.scores.mean()) for cell in cells),
         instances=records[0]["results"][task]["instances"],
         answers=frozenset(_describe_answer_mode(collected, wordings[0][0])),

@@ -37,7 +37,7 @@ from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.stats.chosen import (
     Target,
-    compute_heldout,
+    compute_heldout_deltas,
     compute_mean_over_seeds,
     select_best_source,
     simulate_half_width,
@@ -155,7 +155,7 @@ def _average_heldout(
     """Return the mean of the held-out values and its interval."""
     if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan
-    mean = float(np.mean([compute_heldout(target.halves).mean() for target in targets]))
+    mean = float(np.mean([compute_heldout_deltas(target.halves).mean() for target in targets]))
     half = simulate_half_width(targets, create_generator("top1", *key))
     if half == 0:  # the baseline is also chosen in every study of pure noise
         half = np.nan
