@@ -94,7 +94,7 @@ def _read_answers(
     if missing:
         raise DataError(
             f"{file}: Answers are missing for {len(missing):,} of "
-            f"{format_quantity(len(known), 'item')}, for example {missing[0]!r}. Add a line for each item without an answer. "
-            f"{ITEMS_REMEDY}."
+            f"{format_quantity(len(known), 'item')}, for example {missing[0]!r}. Add "
+            f"a line for each item without an answer. {ITEMS_REMEDY}."
         )
     return [answers[instance.id] for instance in instances]
