@@ -140,7 +140,7 @@ def test_between_tabs_quotation_marks_may_be_text(tmp_path: Path) -> None:
     lines = ['"Yes" he said\tx', '"never ends\ty', 'a "b" c\tx', 'ends only"\ty', '"whole"\tx']
     file = opened(tmp_path, "text\tlabel", *lines, name="t.tsv")
     assert cells(file) == [line.split("\t") for line in lines]
-    assert "quotation marks are read as text" in file.notes[1] and "line 2" in file.notes[1]
+    assert "Quotation marks are read as text" in file.notes[1] and "line 2" in file.notes[1]
     # Marks that are doubled show that a program enclosed the cells: the first line is damaged.
     doubled = refusal(tmp_path, "text\tlabel", *lines[:1], '"a ""b"" c"\tx', name="t.tsv")
     assert ":2:5: A quotation mark ends a cell within a text" in doubled
