@@ -75,12 +75,12 @@ class Results(Mapping[str, pd.DataFrame]):
 
     @property
     def cells(self) -> pd.DataFrame:
-        """One row per cell: an effect over all seeds, with interval, p and q."""
+        """One row per cell, which is an effect over all seeds, with interval, p and q."""
         return self["cells"]
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row per dataset, model and algorithm: means over cells, with intervals."""
+        """One row per dataset, model and algorithm with means over cells and their intervals."""
         return self["summary"]
 
     @property
@@ -200,7 +200,7 @@ def open_study(config: str | Path, changes: Mapping[str, Any] | None = None) -> 
 
     Args:
         config: path of the study's YAML file.
-        changes: values that override those of the file, as a nested mapping:
+        changes: values that override the file's, as a nested mapping:
             ``{"training": {"epochs": 2}}``.
 
     Raises:
@@ -254,7 +254,7 @@ def run(
 
     Args:
         config: path of the study's YAML file.
-        changes: values that override those of the file, as a nested mapping.
+        changes: values that override the file's, as a nested mapping.
         cores: number of CPU cores, None for all.
         gpus: number of GPU jobs that run in parallel, None for one per GPU.
         profile: name of a shipped Snakemake profile, or folder of another profile.

@@ -67,7 +67,7 @@ def _add_shard_options(command: argparse.ArgumentParser) -> None:
 
 
 def write_pilot_jobs(args: argparse.Namespace) -> None:
-    """Write a few large Slurm jobs, one per model and seed; submit them with --submit."""
+    """Write a few large Slurm jobs, one per model and seed, and submit them with --submit."""
     from tasktransfer.operate import pilot
 
     study = open_study(args)

@@ -39,7 +39,7 @@ use rule * from tasktransfer
 
 
 def write_demo(folder: Path) -> None:
-    """Write the demo study into a new or empty folder: config.yaml, Snakefile and profile.
+    """Write the demo study (config.yaml, Snakefile, profile) into a new or empty folder.
 
     Raises:
         ConfigError: the folder is not empty.

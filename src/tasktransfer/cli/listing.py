@@ -100,7 +100,7 @@ def list_presets() -> Iterator[Row]:
 
 
 def list_selectors() -> Iterator[Row]:
-    """Yield the selectors: methods that rank sources."""
+    """Yield the selectors, which rank sources."""
     from tasktransfer.selection.methods import SELECTORS
 
     for selector in SELECTORS.values():
@@ -113,7 +113,7 @@ PROBE = "Dev gain of a short pre-train → fine-tune run."
 
 
 def list_designs() -> Iterator[Row]:
-    """Yield the designs: kinds of studies."""
+    """Yield the designs with their purposes."""
     from tasktransfer.designs import DESIGNS
 
     for name in DESIGNS:

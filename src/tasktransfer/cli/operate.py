@@ -73,7 +73,7 @@ def add_commands(commands: Any) -> None:
 
 
 def show_status(args: argparse.Namespace) -> None:
-    """Show a study's progress: finished, running and failed nodes, speed and time left."""
+    """Show a study's finished, running and failed nodes, speed and time left."""
     from tasktransfer.operate import costs
 
     try:
@@ -181,7 +181,7 @@ def pack_study(args: argparse.Namespace) -> None:
 
 
 def collect_garbage(args: argparse.Namespace) -> None:
-    """List files that the given studies no longer need; delete them on request or with --yes."""
+    """List files that no given study still needs, and delete them on request or with --yes."""
     from tasktransfer.operate.garbage import find_garbage, remove_garbage
     from tasktransfer.operate.garbage_text import as_text
 

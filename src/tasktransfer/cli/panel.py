@@ -39,7 +39,7 @@ def add_commands(commands: Any) -> None:
 
 
 def rate_responses(args: argparse.Namespace) -> None:
-    """Rate with a trained panel how well responses fit their contexts; print JSONL."""
+    """Rate with a trained panel how well responses fit their contexts, and print JSONL."""
     from tasktransfer.designs.panel.rate import rate_pairs as rated
     from tasktransfer.training.device import lease_device, list_devices
 

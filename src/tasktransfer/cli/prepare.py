@@ -72,7 +72,7 @@ def add_commands(commands: Any) -> None:
 
 
 def generate_tiny_world(args: argparse.Namespace) -> None:
-    """Generate the tiny world: small synthetic versions of the datasets."""
+    """Generate the tiny world with small synthetic versions of the datasets."""
     from tasktransfer.datasets.tiny_world import generate_releases
 
     generate_releases(args.out, seed=args.seed, dialogues=args.dialogues)
@@ -162,7 +162,7 @@ def _generate_tiny_dataset(study: Study, dataset: str) -> None:
 
 
 def print_data_statistics(args: argparse.Namespace) -> None:
-    """Print Table 1 and a summary of the lengths; write both with --out."""
+    """Print Table 1 and a summary of the lengths, and write both with --out."""
     from tasktransfer.designs.transfer.tables import data_report
 
     study = open_study(args)
@@ -174,7 +174,7 @@ def print_data_statistics(args: argparse.Namespace) -> None:
 
 
 def print_reference_scores(args: argparse.Namespace) -> None:
-    """Print each task's scores of reference answers without a trained model; write with --out."""
+    """Print each task's scores of reference answers without a model, and write them with --out."""
     import pandas as pd
 
     from tasktransfer.designs.transfer.config import get_transfer_config
@@ -200,7 +200,7 @@ def print_reference_scores(args: argparse.Namespace) -> None:
 
 
 def make_checkpoint(args: argparse.Namespace) -> None:
-    """Create a checkpoint folder: pre-train a tiny model, build a model, or convert a GGUF file."""
+    """Create a checkpoint folder of a tiny model, a built model or a converted GGUF file."""
     from tasktransfer.cli.describe import make_note_callback
     from tasktransfer.config import BUILT, TINY
     from tasktransfer.models import gguf

@@ -82,7 +82,7 @@ class Request:
 
 
 def run_from_command_line(args: argparse.Namespace) -> None:
-    """Run a whole study with Snakemake and write its report; resume a study that was stopped."""
+    """Run a whole study with Snakemake and write its report, or resume a stopped study."""
     from tasktransfer import designs
     from tasktransfer.cli.options import parse_overrides
 

@@ -52,7 +52,7 @@ def _add_sampling_options(command: argparse.ArgumentParser) -> None:
 
 
 def print_replies(args: argparse.Namespace) -> None:
-    """Print test contexts with the replies of all models; the texts stay on this machine."""
+    """Print test contexts with the replies of all models, which stay on this machine."""
     from tasktransfer.designs.empathetic.replies import (
         format_context,
         read_answered_contexts,

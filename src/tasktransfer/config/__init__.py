@@ -65,7 +65,7 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
     """Read a YAML file, and replace some of its values.
 
     Args:
-        overrides: values that replace those of the file, as a nested mapping
+        overrides: values that replace the file's, as a nested mapping
             (``overrides.from_options``).
 
     Raises:

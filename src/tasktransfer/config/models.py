@@ -150,7 +150,7 @@ class ModelConfig(Section):
 
     @property
     def recipe(self) -> str | None:
-        """Recipe that the model is built from, which also names its weights.
+        """Recipe that the model is built from, which also gives its weights their name.
 
         None if the model has a checkpoint.
         """
@@ -176,7 +176,7 @@ class ModelConfig(Section):
 
     @property
     def loaded_as(self) -> Family:
-        """Family of the checkpoint: a dual encoder starts as two copies of an encoder."""
+        """Family of the checkpoint. A dual encoder starts as two copies of an encoder."""
         return "encoder" if self.family == "dual_encoder" else self.family
 
     @property

@@ -125,7 +125,7 @@ class Bandit:
 
 
 def compute_exp3_probabilities(rewards: Sequence[float], before: float, now: float) -> list[float]:
-    """Return the arms' probabilities: (1 − K now) exp(before R) / Σ exp(before R) + now.
+    """Return the arms' probabilities, (1 − K now) exp(before R) / Σ exp(before R) + now.
 
     Args:
         rewards: R, each arm's sum of rewards divided by their probabilities; K is the number of

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 
 def format_quantity(count: int, thing: str) -> str:
-    """Format a count with its noun: 1 training, 2 trainings."""
+    """Format a count with its noun, as in 1 training, 2 trainings."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 

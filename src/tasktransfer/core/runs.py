@@ -32,7 +32,7 @@ class Run:
 
     @property
     def result_nodes(self) -> tuple[Node, ...]:
-        """Nodes whose records have the run's numbers: its fit and its evaluations.
+        """Fit and evaluations of the run, whose records have its numbers.
 
         A run without them has its numbers in the record of its last stage.
         """

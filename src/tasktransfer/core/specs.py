@@ -264,7 +264,7 @@ class Training:
 
     @property
     def budget(self) -> str:
-        """Length of the training run, for names: ``60_epochs`` or ``1200_updates``."""
+        """Length of the training run for names, such as ``60_epochs`` or ``1200_updates``."""
         if self.updates is not None:
             return f"{self.updates}_updates"
         return f"{self.epochs}_epochs"

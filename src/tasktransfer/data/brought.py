@@ -48,7 +48,7 @@ def read_replies(file: Path, instances: Sequence[Instance]) -> list[str]:
 
 
 def get_rated_set_name(item: str) -> str:
-    """Return the name of an item's rated set: ``Market_Tiny`` for the item ``Market_Tiny-7``."""
+    """Return the name of an item's rated set, e.g. ``Market_Tiny`` for ``Market_Tiny-7``."""
     return item.rpartition("-")[0]
 
 

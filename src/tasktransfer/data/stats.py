@@ -53,7 +53,7 @@ def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
 
 
 def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return histograms of the lengths of utterances and dialogues, the data of Figure 6.
+    """Return histograms of the lengths of utterances and dialogues, which Figure 6 shows.
 
     Keys: dataset, unit, length, count. Units: utterance_words (words per utterance), dialogue_turns
     and dialogue_words (per dialogue). Words are separated by white space, without speakers' names.

@@ -98,7 +98,7 @@ def _refuse_other_content(folder: Path, maker: Maker) -> None:
 
 
 def _replace_old_folder(fresh: Path, folder: Path, old: Path) -> None:
-    """Rename ``fresh`` to ``folder`` after moving the old one to ``old``; undo this on failure."""
+    """Rename ``fresh`` to ``folder`` after moving the old one to ``old``, or undo it on failure."""
     if not folder.exists():
         fresh.replace(folder)
         return

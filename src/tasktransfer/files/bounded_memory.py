@@ -16,7 +16,7 @@ from pathlib import Path
 def limit_memory(more: int) -> Iterator[None]:
     """Limit this process to ``more`` additional bytes of data in the block.
 
-    A larger allocation raises MemoryError. The limit is that of the whole process (RLIMIT_DATA), so
+    A larger allocation raises MemoryError. The limit applies to the whole process (RLIMIT_DATA), so
     no other work should run in the block. Only Linux enforces it.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)

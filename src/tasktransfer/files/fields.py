@@ -69,7 +69,7 @@ class Location:
 
     @property
     def number(self) -> str:
-        """Number of the line or row, ``12``; of the third item in it, ``12.3``."""
+        """Number of the line or row, ``12``, or of its third item, ``12.3``."""
         inner = self.row.rpartition(" ")[2]
         if self.line is None:
             return inner

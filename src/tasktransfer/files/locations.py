@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def format_location(file: str | Path, line: int | None = None, column: int | None = None) -> str:
-    """Return ``file:line:column`` with numbers from 1, without those that are None."""
+    """Return ``file:line:column`` with numbers from 1, without numbers that are None."""
     return ":".join(str(part) for part in (file, line, column) if part is not None)
 
 

@@ -93,7 +93,7 @@ class ExportCandidate:
 
     @cached_property
     def dev_score(self) -> float:
-        """Score of the selected round on dev; NaN for a fit, whose record has no dev split."""
+        """Score of the selected round on dev, or NaN for a fit, whose record has no dev split."""
         if isinstance(self.node, Fit):
             return math.nan
         chosen = get_selected_round(read_record(self.record), self.node.select_on)
@@ -167,7 +167,7 @@ def _iterate_fit_candidates(study: Study, fit: Fit) -> Iterator[ExportCandidate]
 
 
 def _get_single_stage(outcome: Outcome) -> Stage | None:
-    """Return the stage whose complete best round an outcome is, if it is one encoder."""
+    """Return the stage whose complete best round is the outcome, if this is a single encoder."""
     if len(outcome.starts) != 1 or not outcome.starts[0].is_plain or outcome.combine is not None:
         return None
     stage = outcome.starts[0].stage

@@ -163,7 +163,7 @@ def _fit_reference_with_dev(
 ) -> ExportedModel:
     """Fit a reference on train and dev, write it, and return its facts.
 
-    Scores, temperature and threshold are those of the model without dev, because no other
+    Scores, temperature and threshold are measured with the model without dev, because no other
     dialogues are left to measure them.
     """
     splits = ("train", "dev")

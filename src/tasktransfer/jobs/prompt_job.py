@@ -207,7 +207,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
 
 
 def load_prompt_reader(study: Study, node: Evaluation) -> PromptedModel:
-    """Load the part of the model that its prompts need: the tokenizer, or the endpoint's client."""
+    """Load the tokenizer or the endpoint's client, which is all that prompts need of the model."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model

@@ -167,7 +167,7 @@ def _compute_packed_attention(
 
 
 def _pad_groups(packed: Pack, rows: Tensor) -> Tensor:
-    """Pad the tokens of all groups: (tokens, heads, size) → (padded tokens, heads, size).
+    """Pad the tokens of all groups, (tokens, heads, size) → (padded tokens, heads, size).
 
     Padding positions contain states of other tokens, which the bias masks.
     """

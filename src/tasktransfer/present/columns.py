@@ -71,7 +71,7 @@ def make_number_column(key: str, label: str, form: str) -> Column:
 def make_interval_column(
     low: str, high: str, label: str, form: str, bounds: numbers.Range | None = None
 ) -> Column:
-    """Return a column of intervals, which combines two columns of a frame: ``low to high``.
+    """Return a column of intervals (``low to high``), which combines two columns of a frame.
 
     ``bounds`` is the range of the quantity, at which the printed interval is cut off.
     """

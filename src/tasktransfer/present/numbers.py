@@ -16,7 +16,7 @@ LEAST = 1e-6
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a cell has no value: None, NaN or pandas' NA."""
+    """Return whether a cell has no value (None, NaN or pandas' NA)."""
     pandas = sys.modules.get("pandas")  # a value can be NA only if pandas is imported
     if value is None or (pandas is not None and value is pandas.NA):
         return True

@@ -44,7 +44,7 @@ class PublishedValues:
     signed: bool = True
 
     def get_value(self, row: Mapping[str, Any]) -> Any:
-        """Return the paper's value for a row: a number or a text.
+        """Return the paper's value for a row as a number or a text.
 
         NaN if the paper has no value, or several.
         """

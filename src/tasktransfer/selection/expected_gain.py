@@ -95,7 +95,7 @@ def normalise_values(values: Floats) -> Floats:
 
 
 def _fit_line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return offset and slope by least squares over all pairs, with equal weight per target."""
+    """Return offset and slope by least squares over all pairs, with the same weight per target."""
     weights = np.where(known, 1 / np.maximum(known.sum(axis=1, keepdims=True), 1), 0.0)
     w, a, b = (part[known] for part in (weights, x, gains))
     mean_a, mean_b = np.average(a, weights=w), np.average(b, weights=w)

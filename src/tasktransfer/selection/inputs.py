@@ -25,7 +25,7 @@ INSTANCES = 300
 
 
 def build_input_text(instance: Instance) -> str:
-    """Return the input text: context, query and options."""
+    """Return context, query and options as one text."""
     return " ".join([instance.context, *instance.query.values(), *instance.options])
 
 

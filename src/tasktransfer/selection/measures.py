@@ -73,7 +73,7 @@ def compute_measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -
 def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
     """Compute the expected best score of the first k sources, (..., sources) → (...).
 
-    If m of g sources with equal values are sampled, the best of them is the j-th worst of the g
+    If m of g sources with the same value are sampled, the best of them is the j-th worst of the g
     with probability C(j - 1, m - 1) / C(g, m).
     """
     sure, group, drawn = _select_first_sources(values, scores, k)
@@ -133,7 +133,7 @@ def subtract_target_mean(scores: Floats) -> Floats:
 
 
 def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
-    """Compute the noise floor: rank by half of the seeds, and evaluate by the other half.
+    """Compute the noise floor by ranking with half of the seeds, and evaluating with the others.
 
     The result is the mean over all halvings.
 
@@ -194,7 +194,7 @@ def _select_first_sources(
 
 @cache
 def _count_combinations(most: int) -> Floats:
-    """Return C(n, k) for all n, k up to ``most`` as floats; 0 for k > n."""
+    """Return C(n, k) for all n, k up to ``most`` as floats, which are 0 for k > n."""
     count = np.arange(most + 1)
     table: Floats = binomial(count[:, None], count[None, :])
     return table
@@ -245,8 +245,8 @@ def _compute_ndcg(relevance: Floats, above: Floats, tied: Floats) -> Floats:
 def _compute_spearman(places: Floats, scores: Floats) -> Floats:
     """Compute Spearman's correlation of places and scores.
 
-    It is 0 if all values are equal, as expected for a random order, and NaN if all scores are
-    equal.
+    It is 0 if all values are the same, as expected for a random order, and NaN if all scores
+    are the same.
     """
     there = ~np.isnan(scores)
     above, tied = _count_places(scores)

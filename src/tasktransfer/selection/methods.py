@@ -23,7 +23,7 @@ Values = Mapping[str, float | None]
 
 
 def score_by_random(inputs: SelectorInput) -> Values:
-    """Return equal values: a random order, whose regret is computed in closed form."""
+    """Return identical values for a random order, whose regret is computed in closed form."""
     return dict.fromkeys(inputs.sources, 0.0)
 
 
@@ -116,7 +116,7 @@ def score_by_nleep(inputs: SelectorInput) -> Values:
 
 
 def score_by_hscore(inputs: SelectorInput) -> Values:
-    """Return the spread of class means relative to that of the source's features (Bao 2019)."""
+    """Return the spread of class means relative to the spread of source features (Bao 2019)."""
     from tasktransfer.selection import transferability
 
     return {

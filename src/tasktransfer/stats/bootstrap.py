@@ -121,7 +121,7 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean delta, in points; NaN if unknown."""
+        """The standard error of the mean delta in points, or NaN if unknown."""
         return float(sum(variance for variance, _ in self.parts)) ** 0.5 if self.parts else np.nan
 
 

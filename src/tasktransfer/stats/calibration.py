@@ -58,7 +58,7 @@ def fit_temperature(logits: Floats, golds: Labels) -> float:
 
 
 def compute_calibration_error(logits: Floats, golds: Labels, temperature: float) -> float:
-    """Return the expected calibration error in points, with bins of equal width.
+    """Return the expected calibration error in points, with bins of the same width.
 
     It is the mean difference between confidence and accuracy over bins of the confidence, weighted
     by their instances.
@@ -104,7 +104,7 @@ def crossfit_confidence(
 def compute_reliability(confidence: Floats, is_right: Flags) -> list[dict[str, float]]:
     """Return mean confidence and accuracy in percent for each bin that has instances.
 
-    The bins are those of the calibration error.
+    The bins are the same as for the calibration error.
     """
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     return [

@@ -112,7 +112,7 @@ def compute_heldout_deltas(halves: Floats) -> Floats:
 def compute_mean_over_seeds(values: Floats) -> tuple[float, float, float]:
     """Return the mean of (targets, seeds) and its interval by Student's t over seeds.
 
-    The interval is NaN with one seed, or if all values are equal because the baseline is always
+    The interval is NaN with one seed, or if all values are the same because the baseline is always
     selected.
     """
     each = values.mean(axis=0)

@@ -152,7 +152,7 @@ def _compute_rank_contributions(values: Floats) -> Floats:
 
 
 def _compute_weighted_pearson(x: Floats, y: Floats, weights: Floats | NDArray[np.bool_]) -> Floats:
-    """Compute Pearson's correlation along the last axis; the arrays broadcast.
+    """Compute Pearson's correlation of arrays, which broadcast, along the last axis.
 
     NaN for fewer than 3 weighted entries, or if one side is constant.
     """

@@ -229,7 +229,7 @@ class Task:
 
     @property
     def classes(self) -> int:
-        """The number of classes of one answer; 0 for spans and replies."""
+        """The number of classes of one answer, or 0 for spans and replies."""
         return len(self.labels)
 
 

@@ -35,7 +35,7 @@ def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
 
 
 def build_option_texts(task: Task, instance: Instance) -> list[str]:
-    """Return the first segment for each option of an instance: "<question> <option>".
+    """Return the first segment, "<question> <option>", for each option of an instance.
 
     The second segment is ``instance.context`` for all options.
 

@@ -77,7 +77,7 @@ def list_bfloat16_units() -> list[str]:
 
 
 def get_cache_file() -> Path:
-    """Return the cache file: speed-ups by machine as JSON in the user's cache folder.
+    """Return the JSON file of speed-ups by machine in the user's cache folder.
 
     Machines of the same kind that share a home directory share the decision.
     """

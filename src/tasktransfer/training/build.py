@@ -33,7 +33,7 @@ def build_model_folder(
     weights: str,
     labels: Sequence[str],
 ) -> None:
-    """Write the folder of a built model: config, tokenizer and optionally word vectors.
+    """Write config, tokenizer and optionally word vectors of a built model into its folder.
 
     The folder is complete or does not exist.
 

@@ -212,7 +212,7 @@ def _assign_seeds(made: MicroBatches) -> list[_Work]:
 
 
 def _add_gradients(first: Gradients, second: Gradients) -> Gradients:
-    """Return the sum of two sets of gradients; the first set is changed in place."""
+    """Add the second set of gradients to the first set in place, and return it."""
     if first is None or second is None:
         return second if first is None else first
     pairs = list(zip(first, second, strict=True))

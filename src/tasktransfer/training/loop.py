@@ -113,7 +113,7 @@ class Trained:
 
     @property
     def last(self) -> int:
-        """The number of the last round; 0 before the first."""
+        """The number of the last round, or 0 before the first round."""
         return self.rounds[-1].round if self.rounds else 0
 
     @property

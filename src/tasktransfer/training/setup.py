@@ -26,7 +26,7 @@ class Setup:
     workers: Workers = field(default_factory=Workers)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return the autocast context of a forward pass; the computing thread must enter it."""
+        """Return the autocast context of a forward pass, which the computing thread must enter."""
         if self.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)

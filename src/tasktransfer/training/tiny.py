@@ -103,7 +103,7 @@ def _iterate_rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
 
 
 def _collect_vocabulary_texts(instances: Sequence[Path]) -> Texts:
-    """Return the texts that the tokenizer must cover: prompts with their contexts, and answers."""
+    """Return the prompts with their contexts, and the answers, which the tokenizer must cover."""
     texts: set[str] = set()
     for row, task in _iterate_rows(instances):
         outputs: list[int | None] = list(range(len(task.outputs))) or [None]

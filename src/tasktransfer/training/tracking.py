@@ -79,7 +79,7 @@ _OPEN: Mapping[str, Callable[[Job], TrackingClient]] = {
 
 @contextmanager
 def open_tracker(job: Job, joules: Callable[[], float | None]) -> Iterator[OnRound | None]:
-    """Yield the function that logs a round, or None if the study's config names no client.
+    """Yield the function that logs a round, or None if the study's config has no client.
 
     Args:
         job: the training job.

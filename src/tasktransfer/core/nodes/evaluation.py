@@ -232,5 +232,5 @@ class Evaluation:
 
     @cached_property
     def path(self) -> str:
-        """Folder of its results, relative to the results folder; ends in the digest."""
+        """Folder of its results, relative to the results folder. It ends in the digest."""
         return f"evaluations/{self.data.name}/{self.label}/{self.digest[:SHORT]}"

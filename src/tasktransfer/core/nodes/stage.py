@@ -286,7 +286,7 @@ class Stage:
 
     @cached_property
     def path(self) -> str:
-        """Folder of its results, relative to the results folder; ends in the digest."""
+        """Folder of its results, relative to the results folder. It ends in the digest."""
         return (
             f"stages/{self.kind}/{self.data.name}/{self.model.name}/{self.label}"
             f"/seed{self.seed}-{self.digest[:SHORT]}"
@@ -299,7 +299,7 @@ def list_stages(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
 
 
 def merge_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
-    """Return a stage with the selections of all equal stages."""
+    """Return a stage with the selections of other stages with the same digest."""
     selections = {selection.tasks: selection for selection in stage.selections}
     for other in (selection for equal in others for selection in equal.selections):
         same = selections.get(other.tasks)

@@ -29,7 +29,7 @@ def create_panels(
     shared: str = "both",
     group: int = 1,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its ``count`` panels of equal size, without empty panels.
+    """Return a figure and its ``count`` panels of the same size, without empty panels.
 
     Args:
         count: number of panels.

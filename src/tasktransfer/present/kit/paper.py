@@ -125,7 +125,7 @@ def compute_paper_height(
 
 
 def set_paper_size(figure: Figure, height: float | None = None) -> None:
-    """Set a figure's width, height (inches) and fonts to those of a paper.
+    """Set a figure's width, height (inches) and fonts as in a paper.
 
     By default, the height shrinks with the width.
     """

@@ -233,7 +233,7 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
 
 
 def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
-    """Return the two lines of a figure's title: its content, and the study with its badges.
+    """Return a figure's title in two lines, the content, and the study with its badges.
 
     ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
     """

@@ -63,7 +63,7 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
 
 
 def _describe_state(runs: pd.DataFrame, state: str) -> str:
-    """Return the number of runs in a state with their methods: ``17 waiting (prompted)``."""
+    """Return the number of runs in a state with their methods, e.g. ``17 waiting (prompted)``."""
     count = f"{len(runs):,} {state}"
     methods = [*runs["method"].dropna().unique()] if "method" in runs else []
     named = [str(method).replace("_", " ") for method in methods]

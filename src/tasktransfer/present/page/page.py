@@ -169,7 +169,7 @@ def _make_sections(
 
 
 def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Return the blocks of every report: answer, missing results, cost and provenance."""
+    """Return the blocks of every report (answer, missing results, cost and provenance)."""
     missing, problems = shown.missing(frames), frames["problems"]
     columns = shown.missing_columns(missing)
     listed = build_missing_tables(
