@@ -51,7 +51,7 @@ def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
     """Return the turns of training and test split, with the labels of every probe."""
     opened = corpus.reader.open(release, False)
     reply = format_reply_task_name(corpus.name)
-    return {split: list(opened.get_instances_folder(reply, split)) for split in ("train", "test")}
+    return {split: list(opened.instances(reply, split)) for split in ("train", "test")}
 
 
 def measured(
