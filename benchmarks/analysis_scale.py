@@ -85,7 +85,7 @@ def run(name: str, code: str, folder: Path, factor: int) -> float:
 
 
 def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None:
-    """Write the last run of the study; the score in its record depends on ``take``."""
+    """Write the last run of the study, whose record has a score that depends on ``take``."""
     study = paper_study(folder, factor)
     run = select_transfer_runs(study.plan)[-1]  # a fine-tuning: no other run ends with it
     write_stage(study, run.stages[-1], [run], instances, take)

@@ -31,7 +31,7 @@ from tasktransfer.tasks.card import Instance, Task
 
 def main() -> None:
     """Write the archives, score them, and print the time."""
-    asked = _arguments()
+    asked = _parse_arguments()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows = make_archives(folder, asked.data, asked.dataset, asked.entries)
@@ -60,7 +60,9 @@ def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
         members: dict[str, bytes] = {}
         for card, instances in tests:
             for file in FILES:
-                answers = [_answer(card, instance, quality, chance) for instance in instances]
+                answers = [
+                    _sample_answer(card, instance, quality, chance) for instance in instances
+                ]
                 flat = [
                     row
                     for instance, answer in zip(instances, answers, strict=True)
@@ -74,7 +76,7 @@ def make_archives(folder: Path, data: Path, dataset: str, entries: int) -> int:
     return rows // entries
 
 
-def _answer(
+def _sample_answer(
     card: Task, instance: Instance, quality: float, chance: random.Random
 ) -> tuple[str, ...]:
     """Return the gold answer with probability ``quality``, else a plausible wrong one."""
@@ -102,7 +104,7 @@ def time_leaderboard(folder: Path, data: Path, cores: int) -> float:
     return time.perf_counter() - began
 
 
-def _arguments() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--dataset", default="DailyDialog", choices=("DailyDialog", "Friends"))

@@ -72,7 +72,7 @@ training:
 """
 
 
-def learnt(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]:
+def select_learnt_tasks(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]:
     """Return the tasks whose baselines exceed the most frequent answer by most, on dev."""
     dev = runs[runs["algorithm"] == "baseline"].groupby("target")["dev_score"].mean()
     prior = reference[reference["reference"] == "most_frequent"].set_index("target")["score"]
@@ -80,25 +80,28 @@ def learnt(runs: pd.DataFrame, reference: pd.DataFrame, count: int) -> list[str]
     return [str(task) for task in above.index[:count]]
 
 
-def best_and_worst(runs: pd.DataFrame, target: str, each: int) -> list[tuple[str, str]]:
-    """Return (source, "best" or "worst") for a target, the best first."""
+def select_best_and_worst(runs: pd.DataFrame, target: str, each: int) -> list[tuple[str, str]]:
+    """Return pairs (source, "best" or "worst") for a target, the best first."""
     tried = runs[(runs["target"] == target) & runs["algorithm"].isin(ALGORITHMS)]
     dev = tried.groupby("source")["dev_score"].mean().sort_values(ascending=False, kind="stable")
     if len(dev) < 2 * each:
-        raise SystemExit(f"{target}: {len(dev)} sources, but --each needs {2 * each}")
+        raise SystemExit(
+            f"{target}: The target has {len(dev)} sources, but --each {each} needs {2 * each}. Set "
+            "a lower number."
+        )
     sources = [str(source) for source in dev.index]
     return [(s, "best") for s in sources[:each]] + [(s, "worst") for s in sources[-each:]]
 
 
-def preset(tables: Path, dataset: str, tasks: int, each: int) -> str:
+def format_preset(tables: Path, dataset: str, tasks: int, each: int) -> str:
     """Return the text of the preset."""
     runs = pd.read_parquet(tables / "runs.parquet")
     runs = runs[(runs["dataset"] == dataset) & (runs["seed"] == runs["seed"].min())]
     reference = pd.read_parquet(tables / "reference.parquet")
     lines = [
         f"      # {which}\n      - {{source: {source}, target: {target}}}"
-        for target in learnt(runs, reference[reference["dataset"] == dataset], tasks)
-        for source, which in best_and_worst(runs, target, each)
+        for target in select_learnt_tasks(runs, reference[reference["dataset"] == dataset], tasks)
+        for source, which in select_best_and_worst(runs, target, each)
     ]
     return HEAD.format(dataset=dataset) + "\n".join(lines) + "\n" + TAIL + CUTS
 
@@ -113,7 +116,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=2, help="sources at either end")
     parser.add_argument("--out", type=Path, default=PRESET)
     chosen = parser.parse_args()
-    chosen.out.write_text(preset(chosen.tables, chosen.dataset, chosen.tasks, chosen.each))
+    chosen.out.write_text(format_preset(chosen.tables, chosen.dataset, chosen.tasks, chosen.each))
     print(chosen.out)
 
 

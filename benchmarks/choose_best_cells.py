@@ -50,7 +50,7 @@ training:
 """
 
 
-def best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
+def select_best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
     """Return the (source, target) pairs of a dataset by dev gain with one seed, largest first."""
     baselines = runs[runs["algorithm"] == "baseline"].set_index("target")["dev_score"]
     tried = runs[runs["algorithm"] == ALGORITHM]
@@ -59,14 +59,16 @@ def best_cells(runs: pd.DataFrame, count: int) -> list[tuple[str, str]]:
     return [*best.head(count)[["source", "target"]].itertuples(index=False, name=None)]
 
 
-def preset(tables: Path, count: int) -> str:
+def format_preset(tables: Path, count: int) -> str:
     """Return the text of the preset, with ``count`` pairs per dataset."""
     runs = pd.read_parquet(tables / "runs.parquet")
     runs = runs[runs["seed"] == runs["seed"].min()]
     lines = []
     for dataset, rows in runs.groupby("dataset"):
         lines += [f"  {dataset}:", "    tasks: all", "    pairs:"]
-        lines += [f"      - {{source: {s}, target: {t}}}" for s, t in best_cells(rows, count)]
+        lines += [
+            f"      - {{source: {s}, target: {t}}}" for s, t in select_best_cells(rows, count)
+        ]
     return HEAD + "\n".join(lines) + "\n" + TAIL + CUTS
 
 
@@ -78,7 +80,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=6, help="number of pairs per dataset")
     parser.add_argument("--out", type=Path, default=PRESET)
     chosen = parser.parse_args()
-    chosen.out.write_text(preset(chosen.tables, chosen.pairs))
+    chosen.out.write_text(format_preset(chosen.tables, chosen.pairs))
     print(chosen.out)
 
 

@@ -43,7 +43,7 @@ class Report(NamedTuple):
 
 
 def compare_reports(before: Path, after: Path, tolerance: float = 0.0) -> list[str]:
-    """Return the differences of two reports: tables, embedded data, and lines of other text."""
+    """Return the differences of tables, embedded data and other lines of two reports."""
     old, new = (read_report(file) for file in (before, after))
     return [
         *_compare_tables(old.tables, new.tables),
@@ -128,7 +128,7 @@ def _clean(text: str) -> str:
 
 
 def _compare_tables(before: dict[str, list[str]], after: dict[str, list[str]]) -> list[str]:
-    """Compare tables by name; a table that was only renamed counts as equal."""
+    """Compare tables by name. A table that was only renamed counts as unchanged."""
     unnamed = {name: rows for name, rows in after.items() if name not in before}
     lines = []
     for name, rows in before.items():

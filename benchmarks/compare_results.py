@@ -83,7 +83,7 @@ def compare(
     ignored: Sequence[str] = MACHINE,
     renames: Renames | None = None,
 ) -> dict[str, list[str]]:
-    """Return the differences of two results folders by file, without equal files.
+    """Return the differences of two results folders by file, without files that agree.
 
     Args:
         before: first results folder.
@@ -99,7 +99,7 @@ def compare(
 def compare_files(
     before: Path, after: Path, tolerance: float, ignored: Sequence[str], renames: Renames
 ) -> dict[str, list[str]]:
-    """Return the differences of two results folders by the files' new names; empty if equal."""
+    """Return the differences of two results folders by the files' new names."""
     old = {renames.rename_file(name): name for name in _list_files(before)}
     new = set(_list_files(after))
     differences = {}
@@ -127,7 +127,7 @@ def _list_files(folder: Path) -> Iterable[str]:
 
 
 def compare_pictures(one: Path, other: Path) -> list[str]:
-    """Return the differences of two pictures: their sizes, or the fraction of pixels."""
+    """Return the difference of two pictures in size, or else the fraction of different pixels."""
     before, after = image.imread(one), image.imread(other)
     if before.shape != after.shape:
         return [f"size {before.shape} -> {after.shape}"]
@@ -136,7 +136,7 @@ def compare_pictures(one: Path, other: Path) -> list[str]:
 
 
 def summarise(differences: Mapping[str, Sequence[str]]) -> str:
-    """Count equal and different files by kind, in one line."""
+    """Count unchanged and different files by kind, in one line."""
     counts: dict[str, Counter[str]] = {}
     for name, lines in differences.items():
         state = "equal" if not lines else lines[0] if lines[0] in ONLY else "differ"
@@ -150,7 +150,7 @@ def summarise(differences: Mapping[str, Sequence[str]]) -> str:
 
 
 def find_results(folder: Path) -> dict[str, Path]:
-    """Return results folders by name of their pack; the folder itself has an empty name."""
+    """Return results folders by name of their pack. The folder itself has an empty name."""
     if (folder / "tables").is_dir():
         return {"": folder}
     tables = sorted(folder.glob("*/results/*/tables"))
@@ -165,7 +165,7 @@ def read_renames(file: Path) -> Renames:
     """
     renames = json.loads(file.read_text(encoding="utf-8"))
     if unknown := renames.keys() - set(Renames._fields):
-        raise ValueError(f"{file}: unknown keys {sorted(unknown)}. Use tables and columns.")
+        raise ValueError(f"{file}: The keys {sorted(unknown)} are unknown. Use tables and columns.")
     return Renames(**renames)
 
 
@@ -176,7 +176,7 @@ def compare_packs(
     ignored: Sequence[str],
     renames: Renames,
 ) -> dict[str, dict[str, list[str]]]:
-    """Return pack → file → differences; a pack that only one folder has gets a single entry."""
+    """Return pack → file → differences. A pack that only one folder has gets a single entry."""
     compared = {}
     for pack in sorted({*before, *after}):
         if pack in before and pack in after:

@@ -33,7 +33,10 @@ def compare_tables(
         ignored: parts of the names of columns that are left out.
         renamed: column of the first file → its name in the second.
     """
-    frames = [_read(before, ignored).rename(columns=dict(renamed or {})), _read(after, ignored)]
+    frames = [
+        _read_table(before, ignored).rename(columns=dict(renamed or {})),
+        _read_table(after, ignored),
+    ]
     names = [frame.columns for frame in frames]
     lines = [f"column {name}: only before" for name in names[0].difference(names[1])]
     lines += [f"column {name}: only after" for name in names[1].difference(names[0])]
@@ -56,7 +59,7 @@ def compare_tables(
     return lines + [line for line in moved if line]
 
 
-def _read(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
+def _read_table(file: Path, ignored: Sequence[str]) -> pd.DataFrame:
     frame = pd.read_parquet(file)
     dropped = [name for name in frame.columns if any(part in name for part in ignored)]
     return frame.drop(columns=dropped)
@@ -77,7 +80,7 @@ def _compare_lengths(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
 
 
 def _number_rows(frame: pd.DataFrame, keys: list[str], numbers: list[str]) -> pd.DataFrame:
-    """Convert keys to text, and number rows with equal keys in the order of their numbers."""
+    """Convert keys to text, and number rows with the same keys in the order of their numbers."""
     columns = {name: frame[name].map(_to_text, na_action=None).astype(object) for name in keys}
     columns |= {name: pd.to_numeric(frame[name]).astype(float) for name in numbers}
     converted = pd.DataFrame(columns)
@@ -106,7 +109,7 @@ def _describe_row(row: pd.Series, keys: list[str]) -> str:
 
 
 def _describe_changes(both: pd.DataFrame, name: str, keys: list[str], tolerance: float) -> str:
-    """Describe the differences in a column of numbers; empty if there are none."""
+    """Describe the differences in a column of numbers, if there are any."""
     before, after = both[name], both[f"{name}_after"]
     apart = (before - after).abs()
     size = np.maximum(before.abs(), after.abs()).clip(lower=1)

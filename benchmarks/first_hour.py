@@ -27,8 +27,8 @@ def main() -> int:
     parser.add_argument("--trial", action="store_true", help="allow a machine without a GPU")
     chosen = parser.parse_args()
     if chosen.what == "report":
-        return report(chosen.out)
-    found = environment()
+        return write_report(chosen.out)
+    found = describe_environment()
     print(json.dumps(found, indent=1))
     (chosen.out / "environment.json").write_text(json.dumps(found, indent=1) + "\n")
     if found["gpu"] is None and not chosen.trial:
@@ -37,7 +37,7 @@ def main() -> int:
     return 0
 
 
-def environment() -> dict[str, Any]:
+def describe_environment() -> dict[str, Any]:
     """Return versions, and the GPU found by torch (None if there is none), with memory in GiB."""
     import torch  # noqa: PLC0415 - the report needs neither
     import transformers  # noqa: PLC0415
@@ -63,30 +63,32 @@ def environment() -> dict[str, Any]:
     return found
 
 
-def report(out: Path) -> int:
-    """Write all steps to ``first_hour.json`` and a page; return 1 if a step failed, else 0."""
+def write_report(out: Path) -> int:
+    """Write all steps to ``first_hour.json`` and a page, and return 1 if a step failed, else 0."""
     steps = []
     for line in (out / "steps.tsv").read_text().splitlines():
         name, code, seconds = line.split("\t")
         steps.append({"step": name, "exit_code": int(code), "seconds": int(seconds)})
     made: dict[str, Any] = {"steps": steps}
     for name in ("environment", "bench"):
-        made[name] = _read(out / f"{name}.json")
-    made["mfu"] = _mfu(made["bench"], (made["environment"] or {}).get("gpu"))
-    made["slots"] = [_slots(out, step) for step in steps if step["step"].startswith("slots-")]
+        made[name] = _read_json(out / f"{name}.json")
+    made["mfu"] = _compute_fractions_of_peak(made["bench"], (made["environment"] or {}).get("gpu"))
+    made["slots"] = [
+        _describe_slots(out, step) for step in steps if step["step"].startswith("slots-")
+    ]
     (out / "first_hour.json").write_text(json.dumps(made, indent=1) + "\n")
-    page = "\n".join(_page(made, out))
+    page = "\n".join(_format_page(made, out))
     (out / "first_hour.md").write_text(page + "\n")
     print(page)
     print(f"send back: {out / 'first_hour.json'} and {out / 'first_hour.md'}", file=sys.stderr)
     return int(any(step["exit_code"] for step in steps))
 
 
-def _read(file: Path) -> Any:
+def _read_json(file: Path) -> Any:
     return json.loads(file.read_text()) if file.is_file() else None
 
 
-def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
+def _compute_fractions_of_peak(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
     """Return every trainer's model operations per second as fractions of the GPU's peak.
 
     ``of_limit``: fraction of the measured matrix product. ``mfu``: fraction of the datasheet's
@@ -106,16 +108,16 @@ def _mfu(bench: Any, gpu: str | None) -> list[dict[str, Any]]:
     return rows
 
 
-def _slots(out: Path, step: dict[str, Any]) -> dict[str, Any]:
+def _describe_slots(out: Path, step: dict[str, Any]) -> dict[str, Any]:
     """Return the seconds of baselines trained in parallel, and the training runs per hour."""
     count = int(step["step"].removeprefix("slots-"))
     files = sorted(out.glob(f"slots-{count}-*.json"))
     an_hour = 3600 * count / max(1, step["seconds"]) if len(files) == count else None
     return {"slots": count, "seconds": step["seconds"], "trainings_an_hour": an_hour,
-            "baselines": [_read(file) for file in files]}  # fmt: skip
+            "baselines": [_read_json(file) for file in files]}  # fmt: skip
 
 
-def _page(made: dict[str, Any], out: Path) -> list[str]:
+def _format_page(made: dict[str, Any], out: Path) -> list[str]:
     lines = ["# First hour on a GPU", ""]
     lines += [f"- {key}: {value}" for key, value in (made["environment"] or {}).items()]
     lines += ["", "| step | exit code | s |", "|---|---|---|"]

@@ -95,7 +95,7 @@ def list_packs() -> dict[str, Pack]:
     return packs
 
 
-def build(pack: Pack, out: Path) -> float:
+def build_results(pack: Pack, out: Path) -> float:
     """Build everything that the commands write for a pack, and return the seconds.
 
     The working directory becomes ``out/<name>``, where the preset's data and models do not exist:
@@ -129,7 +129,7 @@ def build(pack: Pack, out: Path) -> float:
 
 
 def _explain_cells(name: str, file: Path) -> None:
-    """Write explanations to a file, each below its command and exit code; errors included."""
+    """Write explanations or errors to a file, each below its command, with its exit code."""
     from tasktransfer.cli import main  # noqa: PLC0415
 
     with file.open("w", encoding="utf-8") as out, _write_output_to(out):
@@ -171,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         try:
             with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-                seconds = process.submit(build, packs[name], chosen.out.resolve()).result()
+                seconds = process.submit(build_results, packs[name], chosen.out.resolve()).result()
             print(f"{name}: {seconds:.1f} seconds", flush=True)
         except RuntimeError as error:
             print(error, file=sys.stderr, flush=True)

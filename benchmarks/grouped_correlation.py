@@ -28,23 +28,23 @@ CORRELATIONS = ((0.0, 0.0), (0.6, 0.3), (-0.5, 0.8))
 MANY = 400
 
 
-def drawn(
+def sample_study(
     random: np.random.Generator, size: tuple[int, int, int], correlations: tuple[float, float]
 ) -> list[Model]:
     """Sample both variables of a study as effects of model, training run and epoch, plus noise."""
     models, trainings, snapshots = size
 
-    def both(shape: tuple[int, ...], correlation: float) -> Floats:
+    def sample_both(shape: tuple[int, ...], correlation: float) -> Floats:
         turn = np.linalg.cholesky(np.array([[1, correlation], [correlation, 1]]))
         pairs: Floats = random.normal(size=(*shape, 2)) @ turn.T
         return pairs
 
     between, within = correlations
     points = (
-        both((models, 1, 1), between)
-        + both((models, 1, snapshots), within)
-        + 0.5 * both((models, trainings, 1), 0.0)
-        + 0.3 * both((models, trainings, snapshots), 0.0)
+        sample_both((models, 1, 1), between)
+        + sample_both((models, 1, snapshots), within)
+        + 0.5 * sample_both((models, trainings, 1), 0.0)
+        + 0.3 * sample_both((models, trainings, snapshots), 0.0)
     )
     return [list(model) for model in points]
 
@@ -58,8 +58,8 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for size in SETTINGS:
         for correlations in CORRELATIONS:
-            studies = [drawn(random, size, correlations) for _ in range(asked.studies)]
-            worlds = [drawn(random, (MANY, *size[1:]), correlations) for _ in range(3)]
+            studies = [sample_study(random, size, correlations) for _ in range(asked.studies)]
+            worlds = [sample_study(random, (MANY, *size[1:]), correlations) for _ in range(3)]
             for over in OVERS:
                 truth = float(np.mean([compute_correlation(world, over) for world in worlds]))
                 told = [compute_grouped_correlation(study, over) for study in studies]

@@ -56,14 +56,14 @@ def list_mutants(file: str) -> list[Mutant]:
         for place, node in enumerate(ast.walk(tree))
         if id(node) not in skipped
         and (line := getattr(node, "lineno", 0))
-        and (change := _mutate(node))
+        and (change := _mutate_node(node))
     ]
 
 
-def mutate(mutant: Mutant) -> ast.Module:
+def build_mutant_tree(mutant: Mutant) -> ast.Module:
     """Return the tree of a mutant's module."""
     tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
-    _mutate([*ast.walk(tree)][mutant.place])
+    _mutate_node([*ast.walk(tree)][mutant.place])
     return ast.fix_missing_locations(tree)
 
 
@@ -86,7 +86,7 @@ def _map_statements(tree: ast.AST) -> dict[int, int]:
     return found
 
 
-def _mutate(node: ast.AST) -> str | None:
+def _mutate_node(node: ast.AST) -> str | None:
     """Change a node in place, and return a description, or None if it has no mutation."""
     match node:
         case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in SWAPPED:
@@ -138,7 +138,7 @@ def compile_mutant(mutant: Mutant) -> tuple[Key, CodeType] | None:
     """Return the changed function and its code, or None if the change is not in a function."""
     path = str(SOURCE / mutant.file)
     before = compile((SOURCE / mutant.file).read_text(encoding="utf-8"), path, "exec")
-    after = compile(mutate(mutant), path, "exec")
+    after = compile(build_mutant_tree(mutant), path, "exec")
     changed = [
         ((path, old.co_qualname, old.co_firstlineno), new)
         for old, new in zip(_list_code(before), _list_code(after), strict=True)

@@ -100,7 +100,7 @@ def reduce_study(document: Document, size: int, seeds: int) -> Document:
 
 
 def run_study(folder: Path, document: Document, cores: int) -> None:
-    """Run a study in its folder; finished jobs are not repeated."""
+    """Run a study in its folder. Finished jobs are not repeated."""
     write_study(folder, document)
     command = ["tasktransfer", "run", CONFIG, "--cores", str(cores)]
     with (folder / "run.log").open("a", encoding="utf-8") as log:

@@ -27,7 +27,7 @@ from tasktransfer.models.dual_encoder import pool_mean
 BLOCK, LIMIT, LONGEST, TOGETHER, SHUFFLES = 100, 1000, 102, 64, 20
 
 
-def encoded(texts: list[str], folder: str) -> torch.Tensor:
+def encode_texts(texts: list[str], folder: str) -> torch.Tensor:
     """Encode texts as unit vectors, shape (texts, hidden size)."""
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     tokenizer.truncation_side = "right"
@@ -52,12 +52,12 @@ def main(release: str, model: str) -> None:
     """Print the measure for the whole test set and for three ways to subsample it."""
     opened = EMPATHETIC_DIALOGUES.reader.open(Path(release), False)
     rows = list(opened.instances(REPLY.name, "test"))
-    contexts = encoded([row.context for row in rows], model)
-    replies = encoded([row.target[0] for row in rows], model)
+    contexts = encode_texts([row.context for row in rows], model)
+    replies = encode_texts([row.target[0] for row in rows], model)
     dialogues = np.array([row.dialogue_id for row in rows])
 
-    def told(name: str, kept: Any) -> None:
-        def scores(some: Any, others: Any) -> Any:
+    def print_measure(name: str, kept: Any) -> None:
+        def compute_scores(some: Any, others: Any) -> Any:
             return (contexts[kept[some]] @ replies[kept[others]].T).double().numpy()
 
         order = np.arange(len(kept))
@@ -65,18 +65,20 @@ def main(release: str, model: str) -> None:
             np.mean(dialogues[kept[block]][:, None] == dialogues[kept[block]]) * len(block) - 1
             for block in np.array_split(order, len(order) // BLOCK)
         ]
-        right = 100 * compute_p_at_1(scores, order, BLOCK).mean()
+        right = 100 * compute_p_at_1(compute_scores, order, BLOCK).mean()
         print(f"{name:<44}{len(kept):>7,d}{right:>8.1f}{np.mean(mates):>8.2f}", flush=True)
 
     print(f"{'rows':<44}{'rows':>7}{'P@1':>8}{'mates':>8}   (mates: others of the same dialogue)")
     count = len(rows)
-    told("all", np.arange(count))
-    told("10 whole blocks, as evaluation.limit does", select_block_rows(count, BLOCK, most=10))
-    told("the first 1,000", np.arange(LIMIT))
-    told("1,000 sampled individually", select_indices(count, LIMIT))
+    print_measure("all", np.arange(count))
+    print_measure(
+        "10 whole blocks, as evaluation.limit does", select_block_rows(count, BLOCK, most=10)
+    )
+    print_measure("the first 1,000", np.arange(LIMIT))
+    print_measure("1,000 sampled individually", select_indices(count, LIMIT))
     chance = np.random.default_rng(0)
     for _ in range(2):
-        told("all, shuffled", chance.permutation(count))
+        print_measure("all, shuffled", chance.permutation(count))
 
 
 if __name__ == "__main__":

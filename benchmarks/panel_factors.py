@@ -49,7 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def base(out: Path, seeds: int) -> dict[str, Any]:
+def build_base_config(out: Path, seeds: int) -> dict[str, Any]:
     model = {"name": "minilm", "family": "encoder", "checkpoint": "./models/all-MiniLM-L6-v2"}
     return {
         "study": "what a rater loses",
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("settings", nargs="*", metavar="SETTING")
     chosen = parser.parse_args()
     for name in chosen.settings or SETTINGS:
-        config = base(chosen.out, chosen.seeds)
+        config = build_base_config(chosen.out, chosen.seeds)
         for key, value in SETTINGS[name].items():
             section, _, field = key.partition(".")
             if section == "models":
@@ -100,18 +100,19 @@ def print_row(name: str, config: dict[str, Any]) -> None:
     if name == next(iter(SETTINGS)):
         for method in own["method"].unique():
             if method not in config["methods"]:
-                print(f"{method:45}{_told(own, method)}", flush=True)
+                print(f"{method:45}{_format_correlations(own, method)}", flush=True)
     trained = spent[spent["kind"].isin(config["methods"])]
     dev, minutes = trained["dev_score"].mean(), 60 * spent["hours"].sum()
+    correlations = _format_correlations(own, config["methods"][0])
     print(
-        f"{name:45}{_told(own, config['methods'][0])}   dev {dev:5.1f} %   {minutes:4.1f} min",
+        f"{name:45}{correlations}   dev {dev:5.1f} %   {minutes:4.1f} min",
         flush=True,
     )
     for one in spent[spent["kind"] == "labeller"].to_dict("records"):
         print(f"    labeller, balanced accuracy on its test pairs: {one['test_balanced']:.1f} %")
 
 
-def _told(own: Any, method: str) -> str:
+def _format_correlations(own: Any, method: str) -> str:
     rows = own[own["method"] == method].set_index("set")
     return "   ".join(
         f"{one['value']:5.1f} [{one['bootstrap_low']:5.1f}, {one['bootstrap_high']:5.1f}]"

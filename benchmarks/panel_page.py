@@ -39,14 +39,14 @@ def main(results: str = "results/panel-laptop") -> None:
     }  # fmt: skip
     own = tables["correlations"]
     for methods in (METHODS, CONTROLS):
-        _table(own, [method for method in methods if method in {*own["method"]}])
+        _print_table(own, [method for method in methods if method in {*own["method"]}])
     ceilings = tables["ceilings"].set_index("set")
     print("\n| set | halves agree | reliability | ceiling |\n|---|---|---|---|")
     for name, one in ceilings.round(0).iterrows():
         shown = (f"{one[column]:.0f}" for column in ("split_half", "reliability", "ceiling"))
         print(f"| {name} | {' | '.join(shown)} |")
-    _differences(tables["tests"])
-    _mean_differences(tables)
+    _print_differences(tables["tests"])
+    _print_mean_differences(tables)
     for name in ("averages", "few", "hits", "trainings"):
         frame = tables[name]
         if name == "averages":
@@ -60,7 +60,7 @@ def main(results: str = "results/panel-laptop") -> None:
         print(f"\n{name}\n{frame.round(2).to_string()}")
 
 
-def _table(own: pd.DataFrame, methods: list[str]) -> None:
+def _print_table(own: pd.DataFrame, methods: list[str]) -> None:
     print(f"\n| set | {' | '.join(methods)} |\n|---|{'---|' * len(methods)}")
     for name in own["set"].unique():
         some = own[own["set"] == name].set_index("method")
@@ -75,7 +75,7 @@ def _table(own: pd.DataFrame, methods: list[str]) -> None:
     print(f"| above 0 | {' | '.join(str(above.get(method, 0)) for method in methods)} |")
 
 
-def _differences(tests: pd.DataFrame) -> None:
+def _print_differences(tests: pd.DataFrame) -> None:
     for against in tests["against"].unique():
         mean = tests[(tests["against"] == against) & (tests["seed"] == "mean")]
         print(f"\nminus {against}, resampling contexts (q); Williams' q")
@@ -88,7 +88,7 @@ def _differences(tests: pd.DataFrame) -> None:
             print(f"{method}: {told}")
 
 
-def _mean_differences(tables: dict[str, pd.DataFrame]) -> None:
+def _print_mean_differences(tables: dict[str, pd.DataFrame]) -> None:
     """Print differences between methods' means over sets (first seed), with contexts resampled.
 
     They are printed for all sets, and without the two sets that benchmarks/panel_factors.py uses.

@@ -34,7 +34,7 @@ def main(studies: int = 2000) -> None:
         weights = sample_unit_weights("simulated", f"{contexts}", contexts)[:, of_item]
         found = np.zeros(2)
         for _ in range(studies):
-            people, one, other = study(random, contexts, responses)
+            people, one, other = sample_study(random, contexts, responses)
             r = (
                 compute_spearman(one, people),
                 compute_spearman(other, people),
@@ -46,18 +46,20 @@ def main(studies: int = 2000) -> None:
         print(f"{contexts:4} contexts x {responses}: {rates[0]:5.1f} {rates[1]:5.1f}", flush=True)
 
 
-def study(
+def sample_study(
     random: np.random.Generator, contexts: int, responses: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sample human ratings and two equally correlated raters, shape (items,) each."""
+    """Sample human ratings and two raters with the same correlation, shape (items,) each."""
 
-    def drawn() -> np.ndarray:
+    def sample_ratings() -> np.ndarray:
         of_context = np.repeat(random.standard_normal(contexts), responses)
         of_item = random.standard_normal(contexts * responses)
         return np.sqrt(SHARED) * of_context + np.sqrt(1 - SHARED) * of_item
 
-    people = drawn()
-    raters = (LIKE_PEOPLE * people + np.sqrt(1 - LIKE_PEOPLE**2) * drawn() for _ in range(2))
+    people = sample_ratings()
+    raters = (
+        LIKE_PEOPLE * people + np.sqrt(1 - LIKE_PEOPLE**2) * sample_ratings() for _ in range(2)
+    )
     one, other = raters
     return people, one, other
 

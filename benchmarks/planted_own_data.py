@@ -76,16 +76,16 @@ SUBJECTS = {"helped": "kin", "scrambled": "kin", "unhelped": "weather"}
 """World → its first source; the second source is mood."""
 
 
-def words_of(seed: int) -> dict[str, list[str]]:
+def sample_words(seed: int) -> dict[str, list[str]]:
     """Return subject → words; word n belongs to group n modulo the number of groups."""
     words = iter(random.Random(seed).sample(NOUNS.split(), len(NOUNS.split())))
     found = {subject: [*islice(words, count)] for subject, count in OF_SUBJECT.items()}
     return found | {"kin": found["intent"], "small talk": [*words]}
 
 
-def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[str, Any]]:
-    """Yield the dialogues of a split: two words of each subject in any order, in two turns."""
-    chance, words = random.Random(f"{dataset} {split} {seed}"), words_of(seed)
+def generate_dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[str, Any]]:
+    """Yield the dialogues of a split, with two words of each subject in any order, in two turns."""
+    chance, words = random.Random(f"{dataset} {split} {seed}"), sample_words(seed)
     subjects = ["intent"] if dataset == "Tickets" else [SUBJECTS[world], "mood"]
     for number in range(SIZES[dataset][split]):
         labels, said = dict[str, str](), chance.sample(words["small talk"], 2)
@@ -104,10 +104,10 @@ def dialogues(dataset: str, split: str, world: str, seed: int) -> Iterator[dict[
         yield {"id": f"{dataset}-{split}-{number}", "messages": turns, **labels}
 
 
-def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
-    """Return the config of a world's study, in the folder that ``write`` fills."""
+def build_config(world: str, seed: int, seeds: int) -> dict[str, Any]:
+    """Return the config of a world's study, in the folder that ``write_study`` fills."""
 
-    def declared(dataset: str, tasks: Sequence[str]) -> dict[str, Any]:
+    def build_dataset(dataset: str, tasks: Sequence[str]) -> dict[str, Any]:
         return {
             "files": {split: f"./{dataset}.{split}.jsonl" for split in SIZES[dataset]},
             "dialogue": {"turns": "messages", "text": "content", "speaker": "role", "id": "id"},
@@ -118,8 +118,8 @@ def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
     return {
         "study": f"planted: {world}, world {seed}",
         "datasets": {
-            "Tickets": declared("Tickets", ["intent"]),
-            "Sources": declared("Sources", sources),
+            "Tickets": build_dataset("Tickets", ["intent"]),
+            "Sources": build_dataset("Sources", sources),
         },
         "targets": ["Tickets/intent"],
         "sources": ["Sources/*"],
@@ -134,23 +134,23 @@ def config(world: str, seed: int, seeds: int) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, world: str, seed: int, seeds: int) -> None:
+def write_study(folder: Path, world: str, seed: int, seeds: int) -> None:
     """Write the files and the study of a world."""
     folder.mkdir(parents=True, exist_ok=True)
     for dataset, sizes in SIZES.items():
         for split in sizes:
-            rows = dialogues(dataset, split, world, seed)
+            rows = generate_dialogues(dataset, split, world, seed)
             lines = "".join(f"{json.dumps(row)}\n" for row in rows)
             (folder / f"{dataset}.{split}.jsonl").write_text(lines, encoding="utf-8")
-    (folder / "config.yaml").write_text(yaml.safe_dump(config(world, seed, seeds)))
+    (folder / "config.yaml").write_text(yaml.safe_dump(build_config(world, seed, seeds)))
     (folder / "Snakefile").write_text(SNAKEFILE)
     profile = folder / "profiles" / "default" / "config.yaml"
     profile.parent.mkdir(parents=True, exist_ok=True)
     profile.write_text((WORKFLOW / "profiles" / "default" / "config.yaml").read_text("utf-8"))
 
 
-def take_over(done: Path, folder: Path) -> None:
-    """Copy the files shared by all worlds: the tiny model and its tiny world."""
+def copy_shared_files(done: Path, folder: Path) -> None:
+    """Copy the tiny model and its tiny world, which all worlds share."""
     same = [f"data/instances/{dataset.name}-*" for dataset in PACKAGE_DATASETS]
     for pattern in ("models", "data/tiny-world-*", *same):
         for made in (done / "results").glob(pattern):
@@ -159,7 +159,7 @@ def take_over(done: Path, folder: Path) -> None:
             )
 
 
-def run(folder: Path, *targets: str, cores: int = 2) -> None:
+def run_study(folder: Path, *targets: str, cores: int = 2) -> None:
     """Run a folder's study to its report, or to some of its files."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     subprocess.run(
@@ -170,7 +170,7 @@ def run(folder: Path, *targets: str, cores: int = 2) -> None:
     )
 
 
-def answer(folder: Path) -> tuple[str, pd.DataFrame]:
+def read_answer(folder: Path) -> tuple[str, pd.DataFrame]:
     """Return the first sentence of a finished study's report, and the cells behind it."""
     cells = pd.read_parquet(folder / CELLS)
     runs = pd.read_parquet((folder / CELLS).with_name("runs.parquet"))
@@ -183,12 +183,12 @@ def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: in
     for number, kind in product(range(worlds), kinds):
         place = folder / f"{kind}-{number}"
         if not (place / CELLS).exists():
-            write(place, kind, number, seeds)
+            write_study(place, kind, number, seeds)
             if first is not None:
-                take_over(first, place)
-            run(place, CELLS)
+                copy_shared_files(first, place)
+            run_study(place, CELLS)
         first = first or place
-        said, cells = answer(place)
+        said, cells = read_answer(place)
         right[kind] += said.startswith(TRUTH[kind])
         print(f"{kind}, world {number}: {said}", flush=True)
         tables.append(cells.assign(world=kind, world_seed=number))

@@ -204,7 +204,7 @@ def measure(world: World, embed: Embed) -> Iterator[dict[str, float]]:
 
 
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per number of test dialogues; fractions in percent, losses in points."""
+    """Return one row per number of test dialogues, fractions in percent and losses in points."""
     good = rows.assign(
         within=100 * (rows["lost"] <= WITHIN),
         within_by_best=100 * (rows["lost_by_best"] <= WITHIN),

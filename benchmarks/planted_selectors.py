@@ -71,24 +71,24 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     os.chdir(chosen.out)
     if chosen.scrambled:
-        _scrambled(Path("world"), chosen.dataset, (helps, unrelated))
+        _write_scrambled_world(Path("world"), chosen.dataset, (helps, unrelated))
         config["data"] = {"release": "world"}
     file = Path(f"{chosen.family}.yaml")
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     study = open_study(str(file))
     runs = [run for run in study.plan.runs if is_selection_run(run)]
-    _make(study, [_node(run) for run in runs], str(file), chosen.cores)
+    _run_jobs(study, [_get_last_node(run) for run in runs], str(file), chosen.cores)
     for name in names:
         of_seed: dict[int, dict[str, float]] = {}
         for run in (run for run in runs if run.variant == name):
-            of_seed.setdefault(run.seed, {}).update(_values(study, run, target))
+            of_seed.setdefault(run.seed, {}).update(_read_values(study, run, target))
         for seed, of in sorted(of_seed.items()):
             print(f"{name:12} seed {seed}  {of[helps]:10.4g}  {of[unrelated]:10.4g}")
         found = sum(of[helps] > of[unrelated] for of in of_seed.values())
         print(f"{name:12} {helps} first in {found} of {len(of_seed)} seeds\n", flush=True)
 
 
-def _scrambled(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
+def _write_scrambled_world(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
     """Write a tiny world in which these tasks' answers are permuted over all annotations."""
     tiny_world.generate_releases(folder)
     file = folder / f"TLiDB_{dataset}" / f"TLiDB_{dataset}.json"
@@ -104,20 +104,20 @@ def _scrambled(folder: Path, dataset: str, tasks: tuple[str, ...]) -> None:
     file.write_text(json.dumps(release), encoding="utf-8")
 
 
-def _node(run: Run) -> Node:
+def _get_last_node(run: Run) -> Node:
     return run.outcome if isinstance(run.outcome, Fit) else run.stages[-1]
 
 
-def _values(study: Study, run: Run, target: str) -> dict[str, float]:
+def _read_values(study: Study, run: Run, target: str) -> dict[str, float]:
     """Return source → value for one run."""
-    record = read_record(Path(study.get_record_path(_node(run))))
+    record = read_record(Path(study.get_record_path(_get_last_node(run))))
     if isinstance(run.outcome, Fit):
         return dict(record["report"][target])
     (source,) = run.about["sources"]
     return {source: get_selected_round(record, (target,)).dev_score}
 
 
-def _make(study: Study, nodes: list[Node], file: str, cores: str) -> None:
+def _run_jobs(study: Study, nodes: list[Node], file: str, cores: str) -> None:
     words = ["--snakefile", str(ROOT / "Snakefile"), "--configfile", file, "--cores", cores]
     words += ["--workflow-profile", str(ROOT / "profiles" / "default")]
     records = [study.get_record_path(node) for node in nodes]

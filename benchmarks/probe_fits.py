@@ -20,7 +20,7 @@ from tasktransfer.fits.linear_probes import fit_one_vs_rest_classifiers
 Floats = npt.NDArray[np.float64]
 
 
-def task(rows: int, features: int, labels: int, seed: int = 0) -> tuple[Floats, Floats]:
+def sample_task(rows: int, features: int, labels: int, seed: int = 0) -> tuple[Floats, Floats]:
     """Sample correlated features like an encoder's, and labels as frequent as MultiWOZ's values.
 
     The k-th label is in a fraction of rows proportional to 1/k. Half of each is predictable from
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=644)
     parser.add_argument("--sample", type=int, default=4, help="labels that scikit-learn fits")
     size = parser.parse_args()
-    inputs, wanted = task(size.rows, size.features, size.labels)
+    inputs, wanted = sample_task(size.rows, size.features, size.labels)
     wall, processor = time.perf_counter(), time.process_time()
     fitted = fit_one_vs_rest_classifiers(inputs, wanted, 1.0, 250)
     told = {

@@ -37,27 +37,27 @@ def main() -> None:
     print(f"| corpus | probe | best constant | whole history | last {READ} words |")
     print("|---|---|---|---|---|")
     for corpus in CORPORA:
-        read = rows_of(corpus, asked.release)
+        read = read_turns(corpus, asked.release)
         for probe in EVERY:
             wanted = probe.name != CONTROL and (not asked.only or probe.name in asked.only)
             if probe.corpus == corpus.name and wanted:
-                told = [measured(probe, read, asked.limit, most) for most in (None, READ)]
+                told = [measure_probe(probe, read, asked.limit, most) for most in (None, READ)]
                 scores = " | ".join(f"{one['micro_f1']:.1f}" for one in told)
                 prior = told[0]["prior_f1"]
                 print(f"| {corpus.name} | {probe.name} | {prior:.1f} | {scores} |", flush=True)
 
 
-def rows_of(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
+def read_turns(corpus: Dataset, release: Path) -> dict[str, list[Instance]]:
     """Return the turns of training and test split, with the labels of every probe."""
     opened = corpus.reader.open(release, False)
     reply = format_reply_task_name(corpus.name)
     return {split: list(opened.instances(reply, split)) for split in ("train", "test")}
 
 
-def measured(
+def measure_probe(
     probe: Probe, read: dict[str, list[Instance]], limit: int | None, most: int | None
 ) -> dict[str, float]:
-    """Return a probe's measures on counts of the last ``most`` words; None for all words."""
+    """Return a probe's measures on counts of the last ``most`` words, or of all words."""
     splits: dict[str, Sequence[Instance]] = {**label_instances(probe, read)}
     splits["train"] = select_sample(splits["train"], limit)
     rows = [*splits["train"], *splits["test"]]
@@ -67,13 +67,13 @@ def measured(
     cut = texts if most is None else [truncate_to_last_words(text, most) for text in texts]
     matrix = count_words(cut, [text in learnt for text in texts])
 
-    def features(instances: Sequence[Instance]) -> Any:
+    def get_features(instances: Sequence[Instance]) -> Any:
         return matrix[[place[one.context] for one in instances]]
 
     settings = {"sets": [probe.task] if probe.has_sets else []}
     with tempfile.TemporaryDirectory() as folder:
         given = ProbeInputs(
-            {probe.task: splits}, features, settings, 0, Path(folder), lambda text: None
+            {probe.task: splits}, get_features, settings, 0, Path(folder), lambda text: None
         )
         return fit_probes(given).measures[probe.task]
 

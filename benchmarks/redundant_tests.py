@@ -109,7 +109,7 @@ def run_items(items: Sequence[pytest.Item], recorder: Recorder) -> None:
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
 
 
-def in_fork(work: Callable[[], Any], seconds: float) -> Any:
+def run_in_fork(work: Callable[[], Any], seconds: float) -> Any:
     """Return what a function returns in a forked process, or None if it takes too long."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "out.json")
@@ -139,7 +139,7 @@ class Study:
         self.killers: dict[str, list[str]] = {}
 
     def measure(self) -> None:
-        """Run each test once for its branches and its time; tests that fail are left out."""
+        """Run each test once for its branches and its time, and leave out tests that fail."""
         file = self.out / "coverage.sqlite"
         times = self.out / "seconds.json"
 
@@ -154,9 +154,9 @@ class Study:
             return {"seconds": recorder.seconds, "failed": sorted(recorder.failed)}
 
         if not times.exists():
-            found = in_fork(work, 3600)
+            found = run_in_fork(work, 3600)
             if found is None:
-                raise SystemExit("The tests could not be measured: their process has ended.")
+                raise SystemExit("The tests could not be measured. Their process has ended.")
             times.write_text(json.dumps(found))
         told = json.loads(times.read_text())
         failed = {*told["failed"]}
@@ -247,12 +247,12 @@ class Study:
             run_items([self.items[test] for test in tests], recorder)
             return sorted(recorder.failed)
 
-        found: list[str] | None = in_fork(work, 20 + 10 * sum(self.seconds[t] for t in tests))
+        found: list[str] | None = run_in_fork(work, 20 + 10 * sum(self.seconds[t] for t in tests))
         return found
 
 
 def _raise_timeout(*_: Any) -> None:
-    raise TimeoutError("the test takes ten times as long as without the mutant")
+    raise TimeoutError("The test takes ten times as long as without the mutant.")
 
 
 def read_branches(file: Path, files: Iterable[str] = ()) -> dict[str, set[Branch]]:

@@ -30,7 +30,7 @@ from tasktransfer.training.setup import Setup
 from tasktransfer.training.token_budgets import CPU_TOKENS
 
 
-def scores(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, float]:
+def train_and_score(chosen: argparse.Namespace, seed: int, plain: bool) -> tuple[float, float]:
     """Return the best dev score, and the test score of its epoch."""
     cpu = torch.device("cpu")
     manifest = read_manifest(chosen.encoded)
@@ -85,7 +85,7 @@ def main() -> None:
     print("| seed | plain dev | fast dev | plain test | fast test |\n|---|---|---|---|---|")
     rows = []
     for seed in range(chosen.seeds):
-        plain, fast = (scores(chosen, seed, p) for p in (True, False))
+        plain, fast = (train_and_score(chosen, seed, p) for p in (True, False))
         rows.append((plain[0], fast[0], plain[1], fast[1]))
         print(f"| {seed} | " + " | ".join(f"{value:.2f}" for value in rows[-1]) + " |", flush=True)
     table = np.array(rows)

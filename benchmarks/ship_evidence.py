@@ -18,10 +18,12 @@ from tasktransfer.selection.evidence import SHIPPED
 
 
 def build_shipped_evidence(tables: Path) -> pd.DataFrame:
-    """Return the evidence in a folder of tables; raise an error if there is none."""
+    """Return the evidence in a folder of tables. Raises an error if there is none."""
     evidence = read_tables_evidence(tables)
     if evidence is None:
-        raise RecordError(f"{tables}: has no deltas.parquet: give a folder of collected tables")
+        raise RecordError(
+            f"{tables}: The folder has no deltas.parquet. Set a folder of collected tables."
+        )
     return evidence
 
 

@@ -35,21 +35,23 @@ def main(studies: int = 400) -> None:
         for tasks in (10, 7, 4, 3):
             random = np.random.default_rng([1, tasks])
             drawn = [no_trend(tasks, random, **spread) for _ in range(studies)]
-            rates = [f"{role} {_rates(drawn, role)}" for role in ("source", "target", "ratio")]
+            rates = [
+                f"{role} {_format_rates(drawn, role)}" for role in ("source", "target", "ratio")
+            ]
             print(f"{name:28} {tasks:3} tasks   {'   '.join(rates)}", flush=True)
 
 
-def _rates(drawn: list[Matrix], role: str) -> str:
-    before = np.mean([_independent(cells, role) for cells in drawn])
-    after = np.mean([_by_task(cells, role) for cells in drawn])
+def _format_rates(drawn: list[Matrix], role: str) -> str:
+    before = np.mean([_is_significant_by_cell(cells, role) for cells in drawn])
+    after = np.mean([_is_significant_by_task(cells, role) for cells in drawn])
     return f"{100 * before:4.1f} -> {100 * after:4.1f}"
 
 
-def _independent(cells: Matrix, role: str) -> bool:
+def _is_significant_by_cell(cells: Matrix, role: str) -> bool:
     return bool(stats.linregress(cells.logarithm(role), cells.deltas).pvalue <= 0.05)
 
 
-def _by_task(cells: Matrix, role: str) -> bool:
+def _is_significant_by_task(cells: Matrix, role: str) -> bool:
     fit = fit_line(cells.logarithm(role), cells.deltas, *cells.names)
     if fit is None:
         return False

@@ -21,18 +21,18 @@ RESAMPLES = 4000
 KEYS = ["dataset", "algorithm", "target", "source"]
 
 
-def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
+def compare_models(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each pair of sources of a target that is in both tables.
 
-    Columns are ``target`` and ``same``: 1 if both models prefer the same source, 0 if not, 0.5 if
-    one of them has a tie.
+    Columns are ``target`` and ``same``, which is 1 if both models prefer the same source, 0 if not,
+    and 0.5 if one of them has a tie.
 
     Args:
         runs: columns of ``tables/runs.parquet``, for one model.
         against: columns of ``tables/runs.parquet``, for another model.
     """
     rows = []
-    mine, other = (_scores(table) for table in (runs, against))
+    mine, other = (_compute_mean_scores(table) for table in (runs, against))
     shared = mine.index.intersection(other.index)
     for key, group in pd.DataFrame(index=shared).groupby(KEYS[:-1]):
         for a, b in combinations(group.index, 2):
@@ -41,17 +41,17 @@ def comparisons(runs: pd.DataFrame, against: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "target", "same"])
 
 
-def seeds_alike(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Return the ``comparisons`` of a model's first seed with its second.
+def compare_seeds(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Compare a model's first seed with its second, as ``compare_models``.
 
     Only transfers that are also in ``cells`` (of another model) count.
     """
     own = runs.merge(cells[KEYS].drop_duplicates(), on=KEYS)
     first, second = sorted(own["seed"].unique())[:2]
-    return comparisons(own[own["seed"] == first], own[own["seed"] == second])
+    return compare_models(own[own["seed"] == first], own[own["seed"] == second])
 
 
-def share(rows: pd.DataFrame) -> tuple[float, float, float]:
+def compute_share(rows: pd.DataFrame) -> tuple[float, float, float]:
     """Return the mean of ``same`` and its 95 % percentile interval, resampling whole targets."""
     targets = [group["same"].to_numpy() for _, group in rows.groupby(["dataset", "target"])]
     draws = np.random.default_rng(0).integers(len(targets), size=(RESAMPLES, len(targets)))
@@ -60,15 +60,15 @@ def share(rows: pd.DataFrame) -> tuple[float, float, float]:
     return float(rows["same"].mean()), float(low), float(high)
 
 
-def sentence(rows: pd.DataFrame) -> str:
+def format_sentence(rows: pd.DataFrame) -> str:
     """Return a sentence that states the agreement."""
-    mean, low, high = share(rows)
+    mean, low, high = compute_share(rows)
     alike = f"{rows['same'].sum():g} of {len(rows)} comparisons of two sources agree"
     interval = f"95 % interval over targets {100 * low:.0f} to {100 * high:.0f} %"
     return f"{alike}: {100 * mean:.0f} %, {interval}"
 
 
-def _scores(runs: pd.DataFrame) -> pd.Series:
+def _compute_mean_scores(runs: pd.DataFrame) -> pd.Series:
     """Return the mean test score of each transfer from one source."""
     return runs[runs["source"] != ""].groupby(KEYS)["score"].mean()
 
@@ -83,11 +83,13 @@ def main() -> None:
     runs, against = (pd.read_parquet(f / "runs.parquet") for f in (chosen.tables, chosen.against))
     models = dict(iter(runs.groupby("model")))
     for model, own in models.items():
-        print(f"{model}: {sentence(comparisons(own, against))}")
+        print(f"{model}: {format_sentence(compare_models(own, against))}")
     for (one, own), (two, other) in combinations(models.items(), 2):
-        print(f"{one} and {two}: {sentence(comparisons(own, other))}")
+        print(f"{one} and {two}: {format_sentence(compare_models(own, other))}")
     if against["seed"].nunique() > 1:
-        print(f"first and second seed of --against: {sentence(seeds_alike(against, runs))}")
+        print(
+            f"first and second seed of --against: {format_sentence(compare_seeds(against, runs))}"
+        )
 
 
 if __name__ == "__main__":

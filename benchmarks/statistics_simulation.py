@@ -78,10 +78,10 @@ def dialogues(count: int = 4000, number: int = 40, first: int = 0) -> None:
     for place, regime in list(enumerate(DIALOGUES))[first:]:
         began, sized = time.perf_counter(), replace(regime, dialogues=number)
         chance = np.random.default_rng([1, number, place])
-        planted = _both_draws(sized, count, old, chance)
-        nothing = _both_draws(replace(sized, gain=0.0), count, old, chance)
-        covered = [f"{_covered(sure, 100 * sized.gain):.1f}" for sure in planted]
-        small = [f"{_below(sure):.1f}" for sure in nothing]
+        planted = _judge_both_draws(sized, count, old, chance)
+        nothing = _judge_both_draws(replace(sized, gain=0.0), count, old, chance)
+        covered = [f"{_compute_coverage(sure, 100 * sized.gain):.1f}" for sure in planted]
+        small = [f"{_compute_rate_below(sure):.1f}" for sure in nothing]
         print(
             f"{number} | {regime.correlation:g} | {regime.name} | {' -> '.join(covered)} | "
             f"{' -> '.join(small)}   ({old} and {count} studies, "
@@ -90,7 +90,7 @@ def dialogues(count: int = 4000, number: int = 40, first: int = 0) -> None:
         )
 
 
-def _both_draws(
+def _judge_both_draws(
     regime: Regime, count: int, old: int, chance: np.random.Generator
 ) -> tuple[list[Confidence], list[Confidence]]:
     """Return the results of the first ``old`` studies by instance, and of all by dialogue."""
@@ -124,9 +124,12 @@ def rules(count: int = 20_000) -> None:
         for name, rule in (("w^1.5", compute_confidences), ("Welch", welch_satterthwaite)):
             sure, null = rule(planted), rule(nothing)
             width = np.median([one.high - one.low for one in sure])
-            small = ", ".join(f"{_below(null, level):.2f}" for level in (0.05, 0.01, 0.001))
+            small = ", ".join(
+                f"{_compute_rate_below(null, level):.2f}" for level in (0.05, 0.01, 0.001)
+            )
+            covered = _compute_coverage(sure, true)
             print(
-                f"{regime.name} | {name} | {_covered(sure, true):.1f} | {width:.2f} | {small}"
+                f"{regime.name} | {name} | {covered:.1f} | {width:.2f} | {small}"
                 f"   ({some} studies, {time.perf_counter() - began:.0f} s)",
                 flush=True,
             )
@@ -151,10 +154,12 @@ def few(count: int = 600) -> None:
             alone = judge.trained(study.test, study.baseline)
             scores.append(compute_mean_confidence(alone, judge.units(study.test)))
             deltas.append(judge(study))
+        of_scores = _compute_coverage(scores, 100 * level)
+        of_deltas = _compute_coverage(compute_confidences(deltas), 100 * regime.gain)
         print(
             f"{number} | {'skewed' if skewed else '1 to 60'} | {regime.correlation:g} | "
-            f"{100 * level:g} | {regime.name} | {_covered(scores, 100 * level):.1f} | "
-            f"{_covered(compute_confidences(deltas), 100 * regime.gain):.1f}   ({count} studies)",
+            f"{100 * level:g} | {regime.name} | {of_scores:.1f} | {of_deltas:.1f}   "
+            f"({count} studies)",
             flush=True,
         )
 
@@ -168,7 +173,10 @@ def one_seed(count: int = 2000) -> None:
             regime = replace(regime, dialogues=number, correlation=correlation)
             chance = np.random.default_rng([3, number, int(100 * correlation)])
             old = count // 2 if number == COUNTS[0] else count // 8
-            small = [f"{_below(sure):.1f}" for sure in _both_draws(regime, count, old, chance)]
+            small = [
+                f"{_compute_rate_below(sure):.1f}"
+                for sure in _judge_both_draws(regime, count, old, chance)
+            ]
             print(
                 f"{number} | {correlation:g} | {' -> '.join(small)}   ({old} and {count} studies)",
                 flush=True,
@@ -194,10 +202,12 @@ def baselines(count: int = 2000) -> None:
                 number: np.median([one.high - one.low for one in those])
                 for number, those in sure.items()
             }
-            covered = ", ".join(f"{_covered(sure[n], 100 * sized.gain):.1f}" for n in (5, 20))
+            covered = ", ".join(
+                f"{_compute_coverage(sure[n], 100 * sized.gain):.1f}" for n in (5, 20)
+            )
             print(
                 f"{regime.name} | {pairing:g} | {covered} | {widths[20] / widths[5]:.2f} | "
-                f"{_below(null[20]):.1f}   ({count} studies)",
+                f"{_compute_rate_below(null[20]):.1f}   ({count} studies)",
                 flush=True,
             )
 
@@ -241,14 +251,14 @@ def verdicts(count: int = 60) -> None:
             ]
             for kind in KINDS:
                 told = (
-                    f"{_share(said, kind, BEATS)}, {_share(said, kind, EXPLAINED)}"
+                    f"{_format_share(said, kind, BEATS)}, {_format_share(said, kind, EXPLAINED)}"
                     for said in (alone, mixed)
                 )
                 print(f"{regime.name}, {100 * gain:g} | {kind.name} | {' | '.join(told)}")
             print(f"   ({len(alone)} and {len(mixed)} cells)", flush=True)
 
 
-def _share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
+def _format_share(judged: Sequence[tuple[Kind, str]], kind: Kind, verdict: str) -> str:
     """Return the percentage of a kind's cells that got the verdict."""
     mine = [said for one, said in judged if one == kind]
     return f"{100 * mine.count(verdict) / len(mine):.1f}"
@@ -272,12 +282,12 @@ def top1(count: int = 1500) -> None:
             )
 
 
-def _covered(sure: Sequence[Confidence], true: float) -> float:
+def _compute_coverage(sure: Sequence[Confidence], true: float) -> float:
     """Return the percentage of intervals that contain the true effect."""
     return 100 * float(np.mean([one.low <= true <= one.high for one in sure]))
 
 
-def _below(sure: Sequence[Confidence], level: float = 0.05) -> float:
+def _compute_rate_below(sure: Sequence[Confidence], level: float = 0.05) -> float:
     """Return the percentage of p values that are at most this level."""
     return 100 * float(np.mean([one.p <= level for one in sure]))
 

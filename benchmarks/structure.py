@@ -78,7 +78,7 @@ def find_imports(modules: Modules, node: ast.AST) -> set[str]:
 
 
 def _find_types_only(tree: ast.AST) -> set[int]:
-    """Return the nodes that only a type checker reads; lazy modules are imported later."""
+    """Return the nodes that only a type checker reads. Lazy modules are imported later."""
     return {
         id(inner)
         for node in ast.walk(tree)

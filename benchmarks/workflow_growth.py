@@ -118,7 +118,7 @@ class Row:
     target: str
 
 
-def paper(**keys: Any) -> dict[str, Any]:
+def build_paper_study(**keys: Any) -> dict[str, Any]:
     """Return the paper's study with the tiny world and tiny models, so that it needs no data.
 
     It has the same trainings, and Snakemake checks the same files.
@@ -129,7 +129,7 @@ def paper(**keys: Any) -> dict[str, Any]:
     return study | {"data": {"release": "tiny_world"}, "results": "results", "models": THREE} | keys
 
 
-def prepared(folder: Path, study: dict[str, Any]) -> Path:
+def prepare_folder(folder: Path, study: dict[str, Any]) -> Path:
     """Prepare a working directory with a study and the script that replaces training."""
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
@@ -140,7 +140,7 @@ def prepared(folder: Path, study: dict[str, Any]) -> Path:
     return folder
 
 
-def with_records(folder: Path) -> Path:
+def write_records(folder: Path) -> Path:
     """Prepare a directory with a valid record of each training stage, which the script copies.
 
     With invalid records, the trainings would not count as finished.
@@ -152,7 +152,9 @@ def with_records(folder: Path) -> Path:
     return folder
 
 
-def command(*arguments: str, cores: int = 2, snakefile: Path = ROOT / "Snakefile") -> list[str]:
+def build_command(
+    *arguments: str, cores: int = 2, snakefile: Path = ROOT / "Snakefile"
+) -> list[str]:
     return [
         *(sys.executable, "-m", "snakemake", *arguments, "--snakefile", str(snakefile)),
         *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", str(cores)),
@@ -160,12 +162,12 @@ def command(*arguments: str, cores: int = 2, snakefile: Path = ROOT / "Snakefile
     ]
 
 
-def environment(folder: Path) -> dict[str, str]:
+def build_environment(folder: Path) -> dict[str, str]:
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     return {**os.environ, "PATH": path, "FAKE_LOG": str(folder / "asked.log")}
 
 
-def timed(
+def run_snakemake(
     folder: Path, *arguments: str, cores: int = 2, snakefile: Path = ROOT / "Snakefile"
 ) -> Took:
     """Run Snakemake to its end. Raises SystemExit if it fails."""
@@ -173,66 +175,66 @@ def timed(
     before, began = os.times(), time.perf_counter()
     with printed.open("w") as out:
         done = subprocess.run(
-            command(*arguments, cores=cores, snakefile=snakefile),
+            build_command(*arguments, cores=cores, snakefile=snakefile),
             cwd=folder,
-            env=environment(folder),
+            env=build_environment(folder),
             stdout=out,
             stderr=subprocess.STDOUT,
             check=False,
         )
     wall, after = time.perf_counter() - began, os.times()
     if done.returncode:
-        raise SystemExit(f"snakemake failed, see {printed}")
+        raise SystemExit(f"Snakemake failed. Read {printed}.")
     used = after.children_user + after.children_system
     used -= before.children_user + before.children_system
     return Took(wall, used, printed.read_text())
 
 
-def dry_run(folder: Path, study: dict[str, Any], what: str, target: str) -> Iterator[Row]:
+def measure_dry_run(folder: Path, study: dict[str, Any], what: str, target: str) -> Iterator[Row]:
     """Yield the cost of a dry run of a new study, with every job printed."""
-    prepared(folder, study)
-    took = timed(folder, "-n")
-    yield Row(what, took.wall, took.processor, f"{total(took)} jobs", target)
+    prepare_folder(folder, study)
+    took = run_snakemake(folder, "-n")
+    yield Row(what, took.wall, took.processor, f"{get_total(took)} jobs", target)
 
 
-def total(took: Took) -> str:
+def get_total(took: Took) -> str:
     """Return the number of jobs that a dry run counted."""
     return next(line.split()[1] for line in took.text.splitlines() if line.startswith("total"))
 
 
-def toy(folder: Path) -> Iterator[Row]:
-    """Yield Snakemake's own cost: one-line rules with as many jobs as the paper's study."""
+def measure_toy(folder: Path) -> Iterator[Row]:
+    """Yield Snakemake's own cost for one-line rules with as many jobs as the paper's study."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Snakefile").write_text(TOY)
-    took = timed(folder, "-n", snakefile=folder / "Snakefile")
+    took = run_snakemake(folder, "-n", snakefile=folder / "Snakefile")
     yield Row(
-        "dry run, a toy of one-line rules", took.wall, took.processor, f"{total(took)} jobs", ""
+        "dry run, a toy of one-line rules", took.wall, took.processor, f"{get_total(took)} jobs", ""
     )
 
 
-def paper_preset(folder: Path) -> Iterator[Row]:
-    yield from dry_run(folder, paper(), "dry run, paper preset", "20 s")
+def measure_paper_preset(folder: Path) -> Iterator[Row]:
+    yield from measure_dry_run(folder, build_paper_study(), "dry run, paper preset", "20 s")
 
 
-def twenty_thousand(folder: Path) -> Iterator[Row]:
-    yield from dry_run(folder, paper(seeds=16), "dry run, 16 seeds", "75 s")
+def measure_twenty_thousand(folder: Path) -> Iterator[Row]:
+    yield from measure_dry_run(folder, build_paper_study(seeds=16), "dry run, 16 seeds", "75 s")
 
 
-def trivial_jobs(folder: Path) -> Iterator[Row]:
+def measure_trivial_jobs(folder: Path) -> Iterator[Row]:
     """Yield the wall time per job, without the start and the programs themselves."""
     shutil.rmtree(folder, ignore_errors=True)
-    with_records(prepared(folder, DAILY | {"study": "jobs", "models": TINY, "seeds": 8}))
-    timed(folder, "data")
-    start = timed(folder, "trainings", "-n", "--quiet")  # the start, nothing printed
-    took = timed(folder, "trainings", cores=1)
+    write_records(prepare_folder(folder, DAILY | {"study": "jobs", "models": TINY, "seeds": 8}))
+    run_snakemake(folder, "data")
+    start = run_snakemake(folder, "trainings", "-n", "--quiet")  # the start, nothing printed
+    took = run_snakemake(folder, "trainings", cores=1)
     jobs = len(list((folder / "results" / "stages").rglob("metrics.json")))
-    own = programs_alone(folder, jobs)
+    own = measure_programs_alone(folder, jobs)
     overhead = (took.wall - start.wall - own) / jobs
     found = f"{jobs:,} jobs, {1000 * overhead:.1f} ms each without the programs' {own:.0f} s"
     yield Row("trivial jobs, one core, without start", took.wall, took.processor, found, "30 ms")
 
 
-def programs_alone(folder: Path, jobs: int) -> float:
+def measure_programs_alone(folder: Path, jobs: int) -> float:
     """Return the seconds of this many script jobs alone, extrapolated from a tenth of them."""
     words = [str(folder / "bin" / "tasktransfer"), "train", "--node"]
     count = max(1, jobs // 10)
@@ -246,51 +248,55 @@ def programs_alone(folder: Path, jobs: int) -> float:
     return (time.perf_counter() - began) * jobs / count
 
 
-def finished(folder: Path) -> Iterator[Row]:
+def measure_finished_study(folder: Path) -> Iterator[Row]:
     """Yield the cost of calling Snakemake again on the finished study of the paper."""
-    with_records(prepared(folder, paper()))
-    ran = timed(folder, cores=4)
+    write_records(prepare_folder(folder, build_paper_study()))
+    ran = run_snakemake(folder, cores=4)
     if "Nothing to be done" not in ran.text:
         yield Row("the paper preset with substitutes, 4 cores", ran.wall, ran.processor, "", "")
-    took = timed(folder)
+    took = run_snakemake(folder)
     if "Nothing to be done" not in took.text:
-        raise SystemExit(f"not finished: see {folder / 'printed.txt'}")
+        raise SystemExit(f"The study is not finished. Read {folder / 'printed.txt'}.")
     yield Row("finished study", took.wall, took.processor, "nothing to be done", "15 s")
 
 
-def controller(folder: Path) -> Iterator[Row]:
+def measure_controller(folder: Path) -> Iterator[Row]:
     """Yield Snakemake's use of a core with 1,500 jobs done, thousands ready and 4 running.
 
     Each running job takes a second.
     """
     shutil.rmtree(folder, ignore_errors=True)
-    with_records(prepared(folder, paper()))
-    timed(folder, "data")
-    with started(folder, "trainings", cores=4) as process:
+    write_records(prepare_folder(folder, build_paper_study()))
+    run_snakemake(folder, "data")
+    with start_snakemake(folder, "trainings", cores=4) as process:
         records = folder / "printed.txt"
-        wait(process, lambda: records.read_text().count("Finished jobid") >= FINISHED_JOBS)
+        wait_for(process, lambda: records.read_text().count("Finished jobid") >= FINISHED_JOBS)
         (folder / "slow").touch()
         time.sleep(5)
-        before, began, done = processor_of(process.pid), time.perf_counter(), finished_jobs(records)
+        before, began, done = (
+            read_processor_seconds(process.pid),
+            time.perf_counter(),
+            count_finished_jobs(records),
+        )
         time.sleep(WATCHED_SECONDS)
-        used, wall = processor_of(process.pid) - before, time.perf_counter() - began
-        rate = (finished_jobs(records) - done) / wall
+        used, wall = read_processor_seconds(process.pid) - before, time.perf_counter() - began
+        rate = (count_finished_jobs(records) - done) / wall
     found = f"{100 * used / wall:.0f} % of a core, {rate:.1f} jobs a second"
     yield Row(f"controller, {done:,} jobs finished", wall, used, found, "50 %")
 
 
-def finished_jobs(printed: Path) -> int:
+def count_finished_jobs(printed: Path) -> int:
     return printed.read_text().count("Finished jobid")
 
 
 @contextmanager
-def started(folder: Path, *arguments: str, cores: int) -> Iterator[subprocess.Popen[bytes]]:
+def start_snakemake(folder: Path, *arguments: str, cores: int) -> Iterator[subprocess.Popen[bytes]]:
     """Run Snakemake in a separate process group, which ends with the block."""
     with (folder / "printed.txt").open("w") as out:
         process = subprocess.Popen(
-            command(*arguments, cores=cores),
+            build_command(*arguments, cores=cores),
             cwd=folder,
-            env=environment(folder),
+            env=build_environment(folder),
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -302,30 +308,30 @@ def started(folder: Path, *arguments: str, cores: int) -> Iterator[subprocess.Po
         process.wait()
 
 
-def wait(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
+def wait_for(process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
     while not condition():
         if process.poll() is not None:
-            raise SystemExit("snakemake ended before it could be measured: see printed.txt")
+            raise SystemExit("Snakemake ended before it could be measured. Read printed.txt.")
         time.sleep(1)
 
 
-def processor_of(pid: int) -> float:
+def read_processor_seconds(pid: int) -> float:
     """Return the processor seconds of one process, without its children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 MEASUREMENTS: dict[str, Callable[[Path], Iterator[Row]]] = {
-    "toy": toy,
-    "paper": paper_preset,
-    "twenty-thousand": twenty_thousand,
-    "jobs": trivial_jobs,
-    "finished": finished,
-    "controller": controller,
+    "toy": measure_toy,
+    "paper": measure_paper_preset,
+    "twenty-thousand": measure_twenty_thousand,
+    "jobs": measure_trivial_jobs,
+    "finished": measure_finished_study,
+    "controller": measure_controller,
 }
 
 
-def where() -> str:
+def describe_machine() -> str:
     """Return date, machine and versions as the table's caption."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -342,7 +348,7 @@ def where() -> str:
 
 def main(folder: Path, names: list[str]) -> None:
     """Measure everything, and print the table."""
-    print(where())
+    print(describe_machine())
     print("\n| what | wall s | processor s | result | target |\n|---|---|---|---|---|")
     for name in names:
         for row in MEASUREMENTS[name]((folder / name).absolute()):

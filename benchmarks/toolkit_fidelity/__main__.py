@@ -28,9 +28,9 @@ from typing import Any, get_args
 
 import torch
 
-from benchmarks.toolkit_fidelity.ours import ours
+from benchmarks.toolkit_fidelity.ours import train_ours
 from benchmarks.toolkit_fidelity.side import LENGTHS, RATE, SEED, UPDATES, Side
-from benchmarks.toolkit_fidelity.theirs import toolkit
+from benchmarks.toolkit_fidelity.theirs import train_theirs
 from benchmarks.training_speed import weights
 from benchmarks.training_speed.toolkit import import_toolkit
 from tasktransfer.core.fidelity import FIDELITIES, Fidelity
@@ -64,11 +64,11 @@ CASES = {
 }
 
 
-def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]:
+def compare_sides(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]:
     """Compare two trainings.
 
     Returns the largest relative differences of losses, of weights and of their changes, and the
-    fraction of equal predictions.
+    fraction of predictions that agree.
     """
     losses = [
         abs(a[task] - b[task]) / abs(b[task])
@@ -81,7 +81,7 @@ def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]
     moved = sum(float((b - start).square().sum()) for _, b, start in both) ** 0.5
     size = sum(float(b.square().sum()) for _, b, _ in both) ** 0.5
     equal = {
-        task: _equal(tasks[task], one.predictions[task], other.predictions[task])
+        task: _compute_agreement(tasks[task], one.predictions[task], other.predictions[task])
         for task in other.predictions
     }
     return {
@@ -95,8 +95,8 @@ def compare(one: Side, other: Side, tasks: Mapping[str, Task]) -> dict[str, Any]
     }
 
 
-def _equal(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
-    def plain(answer: tuple[str, ...]) -> tuple[str, ...]:
+def _compute_agreement(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
+    def simplify_answer(answer: tuple[str, ...]) -> tuple[str, ...]:
         if task.kind == "span":
             # The toolkit joins lower-cased word pieces, so a span that begins within a word begins
             # with "##".
@@ -104,11 +104,11 @@ def _equal(task: Task, ours: Sequence[Any], theirs: Sequence[Any]) -> float:
         known = [text if text in task.labels else "(no label)" for text in answer]
         return tuple(known)
 
-    same = [plain(a) == plain(b) for a, b in zip(ours, theirs, strict=True)]
+    same = [simplify_answer(a) == simplify_answer(b) for a, b in zip(ours, theirs, strict=True)]
     return sum(same) / len(same)
 
 
-def _stage(family: Family, dataset: str, tasks: Sequence[str], fidelity: Fidelity) -> Stage:
+def _build_stage(family: Family, dataset: str, tasks: Sequence[str], fidelity: Fidelity) -> Stage:
     names = tuple(sorted(tasks))
     return Stage(
         kind="baseline",
@@ -128,15 +128,17 @@ def _stage(family: Family, dataset: str, tasks: Sequence[str], fidelity: Fidelit
     )
 
 
-def _checkpoint(chosen: argparse.Namespace, family: Family, instances: Path, stage: Stage) -> Path:
+def _prepare_checkpoint(
+    chosen: argparse.Namespace, family: Family, instances: Path, stage: Stage
+) -> Path:
     out = Path(chosen.work / f"{family}-{stage.dataset}")
     given = getattr(chosen, family)
     if out.exists():
         return out
     if given is None:
-        texts = weights.texts_of(instances, stage.dataset, stage.train_tasks)
+        texts = weights.build_texts(instances, stage.dataset, stage.train_tasks)
         given = chosen.work / f"random-{out.name}"
-        weights.make(family, chosen.shapes, texts, None, given)
+        weights.write_random_model(family, chosen.shapes, texts, None, given)
     if family != "encoder":
         return Path(given)
     from transformers import AutoConfig, AutoModel, AutoTokenizer  # noqa: PLC0415  # slow
@@ -150,18 +152,18 @@ def _checkpoint(chosen: argparse.Namespace, family: Family, instances: Path, sta
     return out
 
 
-def run(
+def run_case(
     chosen: argparse.Namespace, family: Family, case: str, fidelity: Fidelity
 ) -> dict[str, Any]:
     """Measure one case."""
     dataset, tasks = CASES[case]
     if chosen.tasks:
         dataset, tasks = chosen.dataset, tuple(chosen.tasks)
-    stage = _stage(family, dataset, tasks, fidelity)
+    stage = _build_stage(family, dataset, tasks, fidelity)
     instances = chosen.work / f"instances-{dataset}"
     if not instances.exists():
         cache_dataset(dataset, chosen.release, True, instances)
-    checkpoint = _checkpoint(chosen, family, instances, stage)
+    checkpoint = _prepare_checkpoint(chosen, family, instances, stage)
     several = "+".join(get_task(dataset, task).short for task in stage.tasks)
     encoded = chosen.work / f"encoded-{dataset}-{family}-{several}"
     if not encoded.exists():
@@ -169,14 +171,14 @@ def run(
             instances, dataset, stage.tasks, str(checkpoint), None, family,
             LENGTHS[family], encoded, fidelity=fidelity,
         )  # fmt: skip
-    one, epochs, heads = ours(stage, encoded, checkpoint, chosen.updates)
+    one, epochs, heads = train_ours(stage, encoded, checkpoint, chosen.updates)
     heads = copy.deepcopy(heads)
-    other = toolkit(chosen, stage, encoded, checkpoint, epochs, heads, chosen.updates)
-    compared = compare(one, other, {name: get_task(dataset, name) for name in tasks})
+    other = train_theirs(chosen, stage, encoded, checkpoint, epochs, heads, chosen.updates)
+    compared = compare_sides(one, other, {name: get_task(dataset, name) for name in tasks})
     return {"family": family, "case": case, "tasks": list(tasks), **compared}
 
 
-def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
+def compare_inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
     """Count the training inputs of each task that differ from the toolkit's before tokenization.
 
     Inputs of encoders and of text-to-text models are compared character by character.
@@ -197,15 +199,15 @@ def inputs(chosen: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]
                 max_dialogue_length=most, split="train", few_shot_percent=0.1,
             )  # fmt: skip
             theirs, *_ = whole.collate([whole[row] for row in range(len(whole))])
-            made = list(_inputs(card, rows, kind == "Encoder"))
+            made = list(_build_inputs(card, rows, kind == "Encoder"))
             differ = sum(a != b for a, b in zip(made, theirs, strict=True))
             yield {"task": task, "of": kind, "inputs": len(made), "differ": differ}
 
 
-def _inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str | list[str]]:
+def _build_inputs(card: Task, rows: Sequence[Instance], encoder: bool) -> Iterator[str | list[str]]:
     forms = card.toolkit
     if forms is None:
-        raise SystemExit(f"{card.name}: the toolkit has no such task")
+        raise SystemExit(f"{card.name}: The toolkit has no such task.")
     for row in rows:
         if encoder:
             texts = [each.text for each in build_encoder_texts(forms, card, row, "[SEP]")]
@@ -236,7 +238,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.inputs:
         for dataset in chosen.inputs:
-            for line in inputs(chosen, dataset):
+            for line in compare_inputs(chosen, dataset):
                 print(json.dumps(line), flush=True)
         return
     torch.set_num_threads(2)
@@ -245,7 +247,7 @@ def main() -> None:
     fidelity = replace(FIDELITIES["tlidb"], **{"several_answers": "first", **switched})
     for family in chosen.families:
         for case in chosen.cases:
-            print(json.dumps(run(chosen, family, case, fidelity)), flush=True)
+            print(json.dumps(run_case(chosen, family, case, fidelity)), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from benchmarks.toolkit_fidelity.side import (
     SEED,
     EnoughError,
     Side,
-    first_instances,
+    select_first_instances,
 )
 from tasktransfer.core.nodes import Stage
 from tasktransfer.datasets import get_task
@@ -31,37 +31,39 @@ from tasktransfer.training.samplers import Schedule, Update
 from tasktransfer.training.setup import Setup
 
 
-def ours(
+def train_ours(
     stage: Stage, encoded: Path, checkpoint: Path, count: int
 ) -> tuple[Side, list[list[Update]], dict[str, torch.Tensor]]:
-    """Train with this package; also return each epoch's updates and the heads' initial weights."""
-    model, tasks = _model(stage, encoded, checkpoint)
+    """Train, and return the results, each epoch's updates and the heads' initial weights."""
+    model, tasks = _load_model(stage, encoded, checkpoint)
     splits = {task: read_split(encoded, task, "train") for task in stage.train_tasks}
-    dev = {task: first_instances(read_split(encoded, task, "dev")) for task in stage.select_on}
-    before = _weights(model)
+    dev = {
+        task: select_first_instances(read_split(encoded, task, "dev")) for task in stage.select_on
+    }
+    before = _copy_weights(model)
     heads = {name: t for name, t in before.items() if name.startswith("heads.")}
     log = _Losses()
     after: dict[str, torch.Tensor] = {}
 
-    def keep(number: int) -> None:
+    def keep_weights(number: int) -> None:
         if number == count:
-            after.update(_weights(model))
+            after.update(_copy_weights(model))
             raise EnoughError
 
     setup = Setup(CPU, TokenBudget(4096, "training"), TokenBudget(4096, "evaluation"))
     with contextlib.suppress(EnoughError):
-        train(model, stage, tasks, splits, dev, setup, log, keep_round=keep)
+        train(model, stage, tasks, splits, dev, setup, log, keep_round=keep_weights)
     predictions = {
         task: predict_instances(
-            model, first_instances(read_split(encoded, task, "dev")), 4096, setup
+            model, select_first_instances(read_split(encoded, task, "dev")), 4096, setup
         )
         for task in stage.train_tasks
     }
-    return Side(log.losses, before, after, predictions), _epochs(stage, splits, count), heads
+    return Side(log.losses, before, after, predictions), _list_epochs(stage, splits, count), heads
 
 
 class _Losses(Progress):
-    """Progress that keeps each round's losses; a round is an update here."""
+    """Progress that keeps the losses of each round, which is an update here."""
 
     def __init__(self) -> None:
         super().__init__(1, "ours", io.StringIO())
@@ -73,17 +75,21 @@ class _Losses(Progress):
         self.losses.append(dict(train_loss))
 
 
-def _model(stage: Stage, encoded: Path, checkpoint: Path) -> tuple[FamilyModel, dict[str, Task]]:
+def _load_model(
+    stage: Stage, encoded: Path, checkpoint: Path
+) -> tuple[FamilyModel, dict[str, Task]]:
     tasks = {name: get_task(stage.dataset, name) for name in stage.tasks}
     loading = Loading(stage.model, stage.training, encoded, SEED, CPU)
     return load_model(loading, str(checkpoint), None, tasks), tasks
 
 
-def _weights(model: FamilyModel) -> dict[str, torch.Tensor]:
+def _copy_weights(model: FamilyModel) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in model.module.named_parameters()}
 
 
-def _epochs(stage: Stage, splits: Mapping[str, EncodedSplit], count: int) -> list[list[Update]]:
+def _list_epochs(
+    stage: Stage, splits: Mapping[str, EncodedSplit], count: int
+) -> list[list[Update]]:
     """Return the updates of the epochs that ``count`` updates need, and of one more epoch."""
     selection = replace(stage.selection, every=None)
     schedule = Schedule.build(replace(stage, selection=selection), splits)

@@ -33,8 +33,8 @@ class Side:
     predictions: dict[str, list[Any]]
 
 
-def first_instances(split: EncodedSplit) -> EncodedSplit:
-    """Return the first instances of a fixed shuffle, equal on both sides."""
+def select_first_instances(split: EncodedSplit) -> EncodedSplit:
+    """Return the first instances of a fixed shuffle, which are the same on both sides."""
     return split.limit_instances(DEV_INSTANCES)
 
 

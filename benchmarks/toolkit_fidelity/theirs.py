@@ -17,7 +17,7 @@ from benchmarks.toolkit_fidelity.side import (
     SEED,
     EnoughError,
     Side,
-    first_instances,
+    select_first_instances,
 )
 from benchmarks.training_speed.toolkit import NAMES, import_toolkit, load_locally
 from tasktransfer.core.nodes import Stage
@@ -27,7 +27,7 @@ from tasktransfer.tasks.card import Task
 from tasktransfer.training.samplers import Update
 
 
-def toolkit(
+def train_theirs(
     chosen: argparse.Namespace,
     stage: Stage,
     encoded: Path,
@@ -37,7 +37,7 @@ def toolkit(
     count: int,
 ) -> Side:
     """Train with the toolkit's code, batches in the order of ``epochs``."""
-    config = _options(chosen, stage)
+    config = _parse_options(chosen, stage)
     load_locally(stage.model.family, str(checkpoint))
     from tlidb.examples import (  # type: ignore[import-not-found]  # noqa: PLC0415
         run_experiment,
@@ -56,20 +56,20 @@ def toolkit(
     algorithm = run_experiment.initialize_algorithm(config, data)
     module = algorithm.model.model
     _set_heads(algorithm.model, stage, heads)
-    before = _toolkit_weights(algorithm.model, stage)
+    before = _copy_weights(algorithm.model, stage)
     rows = {
-        task: _rows(whole, read_split(encoded, task, "train"), get_task(stage.dataset, task))
+        task: _find_rows(whole, read_split(encoded, task, "train"), get_task(stage.dataset, task))
         for task, whole in zip(stage.train_tasks, data["train"]["datasets"], strict=True)
     }
     batches: list[tuple[str, float]] = []
     after: dict[str, torch.Tensor] = {}
     step = algorithm.optimizer.step
 
-    def counted_step(*given: Any, **named: Any) -> Any:
+    def count_step(*given: Any, **named: Any) -> Any:
         made = step(*given, **named)
         batches.append(("", 0.0))
         if sum(not task for task, _ in batches) == count:
-            after.update(_toolkit_weights(algorithm.model, stage))
+            after.update(_copy_weights(algorithm.model, stage))
             raise EnoughError
         return made
 
@@ -79,15 +79,15 @@ def toolkit(
         choice=lambda several: several[0], randint=lambda first, _: first
     )
 
-    def watched(batch: Any) -> Any:
+    def record_loss(batch: Any) -> Any:
         results, loss = process(batch)
         batches.append((batch[2]["task"], float(loss.detach())))
         return results, loss
 
-    algorithm.optimizer.step, algorithm.process_batch = counted_step, watched
+    algorithm.optimizer.step, algorithm.process_batch = count_step, record_loss
     logger = run_experiment.Logger(mode="w")
     try:
-        for order in _orders(epochs, stage.training.fidelity.batches_per_update):
+        for order in _iterate_orders(epochs, stage.training.fidelity.batches_per_update):
             by_task: dict[str, list[list[int]]] = {task: [] for task in stage.train_tasks}
             for task, examples in order:
                 by_task[task].append([rows[task][u] for u in examples])
@@ -103,11 +103,11 @@ def toolkit(
     data_loaders.random = random
     algorithm.process_batch = process
     assert module is algorithm.model.model
-    predictions = _toolkit_predictions(stage, encoded, data["dev"], algorithm)
-    return Side(_grouped(batches), before, after, predictions)
+    predictions = _predict(stage, encoded, data["dev"], algorithm)
+    return Side(_group_losses(batches), before, after, predictions)
 
 
-def _options(chosen: argparse.Namespace, stage: Stage) -> Any:
+def _parse_options(chosen: argparse.Namespace, stage: Stage) -> Any:
     """Return the options from the toolkit's parser, with greedy decoding instead of sampling."""
     parse_args = import_toolkit(chosen.toolkit)
     several = ["--multitask"] if len(stage.train_tasks) > 1 else []
@@ -137,7 +137,7 @@ def _set_heads(model: Any, stage: Stage, heads: Mapping[str, torch.Tensor]) -> N
             getattr(head, kind).copy_(tensor)
 
 
-def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
+def _copy_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
     """Return the toolkit's weights under this package's names."""
     prefix = "backbone." if stage.model.family == "encoder" else ""
     made = {prefix + name: p.detach().clone() for name, p in model.model.named_parameters()}
@@ -147,8 +147,8 @@ def _toolkit_weights(model: Any, stage: Stage) -> dict[str, torch.Tensor]:
     return made
 
 
-def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
-    """Return the position of each of our examples in the toolkit's data set; ids may repeat."""
+def _find_rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
+    """Return the position of each of our examples in the toolkit's data set. Ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         name = metadata["instance_id"]
@@ -166,7 +166,7 @@ def _rows(whole: Any, split: EncodedSplit, task: Task) -> list[int]:
     return rows
 
 
-def _orders(
+def _iterate_orders(
     epochs: Sequence[Sequence[Update]], several: int
 ) -> Iterator[list[tuple[str, tuple[int, ...]]]]:
     """Return the toolkit's batches for each epoch.
@@ -179,7 +179,7 @@ def _orders(
         yield [(batch.task, batch.examples) for batch in (*own, *carried[number + 1])]
 
 
-def _grouped(batches: Sequence[tuple[str, float]]) -> list[dict[str, float]]:
+def _group_losses(batches: Sequence[tuple[str, float]]) -> list[dict[str, float]]:
     """Return each update's mean loss by task, from losses with a mark after each update."""
     updates: list[dict[str, float]] = []
     losses: dict[str, list[float]] = {}
@@ -192,24 +192,25 @@ def _grouped(batches: Sequence[tuple[str, float]]) -> list[dict[str, float]]:
     return updates
 
 
-def _toolkit_predictions(
-    stage: Stage, encoded: Path, dev: Any, algorithm: Any
-) -> dict[str, list[Any]]:
+def _predict(stage: Stage, encoded: Path, dev: Any, algorithm: Any) -> dict[str, list[Any]]:
     algorithm.eval()
     made = {}
     generate = getattr(algorithm.model.model, "generate", None)
 
-    def masked(input_ids: torch.Tensor, **named: Any) -> Any:
+    def generate_with_mask(input_ids: torch.Tensor, **named: Any) -> Any:
         """Add the mask that libraries used by default when the toolkit was written."""
         named.setdefault("attention_mask", (input_ids != pad).long())
         return generate(input_ids=input_ids, **named)  # type: ignore[misc]
 
     if stage.model.family == "encoder_decoder":
-        pad, algorithm.model.model.generate = algorithm.model.tokenizer.pad_token_id, masked
+        pad, algorithm.model.model.generate = (
+            algorithm.model.tokenizer.pad_token_id,
+            generate_with_mask,
+        )
     for task, whole in zip(stage.train_tasks, dev["datasets"], strict=True):
         card = get_task(stage.dataset, task)
-        split = first_instances(read_split(encoded, task, "dev"))
-        rows = _rows(whole, split, card)
+        split = select_first_instances(read_split(encoded, task, "dev"))
+        rows = _find_rows(whole, split, card)
         answers: list[Any] = []
         for begin in range(0, len(rows), 20):
             texts, right, metadata = whole.collate([whole[row] for row in rows[begin : begin + 20]])
@@ -219,7 +220,7 @@ def _toolkit_predictions(
                 "task_metadata": whole.task_metadata,
             }
             answers += list(algorithm.evaluate((texts, right, metadata))["y_pred"])
-        made[task] = [_as_ours(card, answer) for answer in answers]
+        made[task] = [_convert_answer(card, answer) for answer in answers]
         if len(answers) > len(split.ids):  # one per trait
             several = len(card.outputs)
             flat = made[task]
@@ -229,7 +230,7 @@ def _toolkit_predictions(
     return made
 
 
-def _as_ours(card: Task, answer: Any) -> tuple[str, ...]:
+def _convert_answer(card: Task, answer: Any) -> tuple[str, ...]:
     if isinstance(answer, str):
         return (answer,)
     if card.kind == "multi_label":

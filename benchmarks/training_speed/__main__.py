@@ -42,11 +42,11 @@ examples (`make bench BENCH_ARGS='...'` first installs the requirements):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the measurements; return an exit code like the ``tasktransfer`` commands."""
-    return cli.run_command(_parser().parse_args(arguments))
+    """Run the measurements, and return an exit code like the ``tasktransfer`` commands."""
+    return cli.run_command(_build_parser().parse_args(arguments))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.training_speed",
         description=DESCRIPTION,
@@ -148,67 +148,74 @@ def measure(chosen: argparse.Namespace) -> None:
     """Compare training and evaluation with TLiDB and Hugging Face's Trainer."""
     from benchmarks.training_speed.inputs import Source
 
-    _check(chosen)
+    _check_options(chosen)
     weights = chosen.weights or (MINILM if MINILM.is_dir() else None)
     shapes = "tiny" if chosen.quick else chosen.shapes
     source = Source(chosen.data, None if chosen.quick else weights, shapes, chosen.work)
-    result, text = _whole(chosen, source) if chosen.whole_baseline else _compared(chosen, source)
+    result, text = (
+        _measure_whole_baselines(chosen, source)
+        if chosen.whole_baseline
+        else _compare(chosen, source)
+    )
     out = chosen.out or Path("results/bench") / f"{datetime.now():%Y%m%d-%H%M%S}.json"
-    _write(out, json.dumps(result, indent=1) + "\n")
-    _write(out.with_suffix(".md"), text)
+    _write_file(out, json.dumps(result, indent=1) + "\n")
+    _write_file(out.with_suffix(".md"), text)
     print(text, end="")
     print(f"written: {out} and {out.with_suffix('.md').name}", file=sys.stderr)
 
 
-def _compared(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
+def _compare(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
     from benchmarks.training_speed import cases as known
     from benchmarks.training_speed.compare import Options, compare
-    from benchmarks.training_speed.inputs import prepare
-    from benchmarks.training_speed.table import as_markdown
+    from benchmarks.training_speed.inputs import prepare_inputs
+    from benchmarks.training_speed.table import format_markdown
 
     quick = (known.CASES[0], known.CASES[4])
-    cases = _cases(chosen.cases) or (quick if chosen.quick else known.CASES)
-    gpu = _on_gpu()
+    cases = _parse_cases(chosen.cases) or (quick if chosen.quick else known.CASES)
+    gpu = _has_gpu()
     options = Options(
         contestants=tuple(chosen.contestants),
         updates=chosen.updates or (1 if chosen.quick else 40 if gpu else 2),
         warm_up=3 if gpu else 1,
         repeats=1 if chosen.quick else chosen.repeats,
-        threads=chosen.threads or _cores(),
-        evaluate=_limits(chosen, gpu),
+        threads=chosen.threads or _count_cores(),
+        evaluate=_get_limits(chosen, gpu),
         toolkit=chosen.toolkit,
         timeout=chosen.timeout,
     )
-    result = compare(prepare(source, cases), cases, options)
-    return result, as_markdown(result)
+    result = compare(prepare_inputs(source, cases), cases, options)
+    return result, format_markdown(result)
 
 
-def _whole(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
+def _measure_whole_baselines(chosen: argparse.Namespace, source: Any) -> tuple[dict[str, Any], str]:
     from benchmarks.training_speed.cases import CASES
-    from benchmarks.training_speed.whole import as_markdown, whole_baselines
+    from benchmarks.training_speed.whole import format_markdown, measure_baselines
 
     first = CASES[0].task
-    cases = _cases(chosen.cases) or tuple(case for case in CASES if case.task == first)
-    result = whole_baselines(source, cases, chosen.threads or _cores(), chosen.epochs)
-    return result, as_markdown(result)
+    cases = _parse_cases(chosen.cases) or tuple(case for case in CASES if case.task == first)
+    result = measure_baselines(source, cases, chosen.threads or _count_cores(), chosen.epochs)
+    return result, format_markdown(result)
 
 
-def _check(chosen: argparse.Namespace) -> None:
+def _check_options(chosen: argparse.Namespace) -> None:
     if chosen.eval_limit is not None and chosen.eval_limit < 0:
-        raise ConfigError(f"--eval-limit {chosen.eval_limit}: give 0 (all) or more")
+        raise ConfigError(
+            f"--eval-limit {chosen.eval_limit}: The number is negative. Set 0 (all) or more."
+        )
     if chosen.data != "tiny_world" and not Path(chosen.data).is_dir():
         raise ConfigError(
-            f"--data {chosen.data}: no such folder; give the folder of the release, or tiny_world"
+            f"--data {chosen.data}: The folder does not exist. Set the folder of the release, or "
+            "tiny_world."
         )
 
 
-def _cases(names: Sequence[str] | None) -> tuple[Case, ...]:
+def _parse_cases(names: Sequence[str] | None) -> tuple[Case, ...]:
     from benchmarks.training_speed.cases import parse_case
 
     return tuple(parse_case(name) for name in names or ())
 
 
-def _limits(chosen: argparse.Namespace, gpu: bool) -> dict[str, int | None]:
+def _get_limits(chosen: argparse.Namespace, gpu: bool) -> dict[str, int | None]:
     if chosen.eval_limit is not None:
         return dict.fromkeys(CPU_LIMITS, chosen.eval_limit or None)
     if chosen.quick:
@@ -216,20 +223,20 @@ def _limits(chosen: argparse.Namespace, gpu: bool) -> dict[str, int | None]:
     return dict.fromkeys(CPU_LIMITS, None) if gpu else dict(CPU_LIMITS)
 
 
-def _on_gpu() -> bool:
+def _has_gpu() -> bool:
     from tasktransfer.training.device import list_devices
 
     return bool(list_devices())
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     import os
 
     usable = getattr(os, "sched_getaffinity", None)
     return len(usable(0)) if usable else os.cpu_count() or 1
 
 
-def _write(file: Path, text: str) -> None:
+def _write_file(file: Path, text: str) -> None:
     from tasktransfer.files import replace_file
 
     with replace_file(file) as part:

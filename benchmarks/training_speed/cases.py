@@ -66,8 +66,8 @@ def parse_case(text: str) -> Case:
         if family == known and task in DATASETS[DATASET].tasks:
             return Case(known, task)
     raise ConfigError(
-        f"--cases {text}: not a case; write FAMILY:TASK with a family of {', '.join(FAMILIES)} "
-        f"and a task of {DATASET}, for example {CASES[0].name}"
+        f"--cases {text}: The value is not a case. Write FAMILY:TASK with a family of {', '.join(FAMILIES)} "
+        f"and a task of {DATASET}, for example {CASES[0].name}."
     )
 
 
@@ -89,7 +89,7 @@ class Volume:
         return self.epochs * (self.instances // BATCH)
 
 
-def volume_for(updates: int, available: int, evaluate: int | None) -> Volume:
+def compute_volume(updates: int, available: int, evaluate: int | None) -> Volume:
     """Return the instances and passes for ``updates`` updates, or slightly more, of full batches.
 
     Args:
@@ -100,7 +100,7 @@ def volume_for(updates: int, available: int, evaluate: int | None) -> Volume:
     """
     full = available // BATCH
     if not full:
-        raise ConfigError(f"{available} training instances do not fill one batch of {BATCH}")
+        raise ConfigError(f"{available} training instances do not fill one batch of {BATCH}.")
     batches = min(updates, full)
     return Volume(batches * BATCH, -(-updates // batches), evaluate)
 

@@ -13,27 +13,27 @@ from tasktransfer.results.provenance import read_peak_memory_mb
 from tasktransfer.training.torch_facts import read_peak_gpu_memory
 
 
-def wait() -> None:
-    """Wait until the GPU has finished all operations; return at once on a CPU."""
-    if _on_gpu():
+def wait_for_gpu() -> None:
+    """Wait until the GPU, if one is used, has finished all operations."""
+    if _uses_gpu():
         torch.cuda.synchronize()
 
 
-def _on_gpu() -> bool:
+def _uses_gpu() -> bool:
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
-def timed(work: Callable[[], Any]) -> float:
+def measure_seconds(work: Callable[[], Any]) -> float:
     """Return the seconds that ``work`` takes, including the device's."""
-    wait()
+    wait_for_gpu()
     began = time.perf_counter()
     work()
-    wait()
+    wait_for_gpu()
     return time.perf_counter() - began
 
 
 class FirstUpdate:
-    """Recorder of the beginning of a process's first update: the first forward pass of any module.
+    """Recorder of the first forward pass of any module, with which the first update begins.
 
     Args:
         started: ``time.monotonic()`` of the parent when it started this process; all processes of a
@@ -54,13 +54,15 @@ class FirstUpdate:
 
     @property
     def found(self) -> float:
-        """Return the seconds from the process's start to its first update."""
+        """The seconds from the process's start to its first update."""
         if self.seconds is None:
-            raise RuntimeError("no update was seen: the contestant's model is not a torch module")
+            raise RuntimeError(
+                "No update was seen, because the contestant's model is not a torch module."
+            )
         return self.seconds
 
 
-def memory() -> tuple[float, float | None]:
+def read_memory() -> tuple[float, float | None]:
     """Return the peak memory of this process, and of the GPU if one is used, in MiB."""
-    device = torch.device("cuda" if _on_gpu() else "cpu")
+    device = torch.device("cuda" if _uses_gpu() else "cpu")
     return read_peak_memory_mb(), read_peak_gpu_memory(device)

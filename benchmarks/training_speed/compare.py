@@ -31,9 +31,9 @@ from benchmarks.training_speed.cases import (
     Measured,
     Volume,
     Work,
-    volume_for,
+    compute_volume,
 )
-from benchmarks.training_speed.inputs import Inputs, as_dict, evaluated, limit_training
+from benchmarks.training_speed.inputs import Inputs, as_dict, limit_training, read_used_splits
 from tasktransfer import __version__
 from tasktransfer.core.nodes import SHORT
 from tasktransfer.datasets import get_task
@@ -72,16 +72,18 @@ class Turn:
     contestant: Contestant
 
 
-def order(cases: Sequence[Case], contestants: Sequence[Contestant], repeats: int) -> Iterator[Turn]:
-    """Yield all turns: repeats outermost, contestants innermost and rotated."""
+def iterate_turns(
+    cases: Sequence[Case], contestants: Sequence[Contestant], repeats: int
+) -> Iterator[Turn]:
+    """Yield all turns, repeats outermost, contestants innermost and rotated."""
     for repeat in range(repeats):
         for case in cases:
             for i in range(len(contestants)):
                 yield Turn(repeat, case, contestants[(i + repeat) % len(contestants)])
 
 
-def absent(contestant: Contestant, toolkit: Path | None) -> str | None:
-    """Return why a contestant cannot take part, with a remedy; None if it can."""
+def explain_absence(contestant: Contestant, toolkit: Path | None) -> str | None:
+    """Return why a contestant cannot take part, with a remedy, or None if it can."""
     match contestant:
         case "tlidb" if toolkit is None:
             return (
@@ -97,17 +99,17 @@ def absent(contestant: Contestant, toolkit: Path | None) -> str | None:
 
 
 def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str, Any]:
-    """Run everything; return all measurements and their medians as JSON.
+    """Run everything, and return all measurements and their medians as JSON.
 
     Raises:
         TrainingError: this trainer failed, or no contestant could be measured.
     """
-    skipped = {c: why for c in options.contestants if (why := absent(c, options.toolkit))}
+    skipped = {c: why for c in options.contestants if (why := explain_absence(c, options.toolkit))}
     for contestant, why in skipped.items():
-        _say(f"{contestant} is skipped: {why}")
+        _print_message(f"{contestant} is skipped: {why}")
     present = [c for c in options.contestants if c not in skipped]
-    volumes = {case: _volume(inputs, case, options) for case in cases}
-    turns = list(order(cases, present, options.repeats))
+    volumes = {case: _compute_volume(inputs, case, options) for case in cases}
+    turns = list(iterate_turns(cases, present, options.repeats))
     runs: list[dict[str, Any]] = []
     failed: dict[tuple[Case, Contestant], str] = {}
     rates: dict[tuple[int, Case], dict[str, float]] = {}
@@ -117,22 +119,22 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
             progress.passed(turn)
             continue
         if (turn.repeat, turn.case) not in rates:
-            rates[turn.repeat, turn.case] = matrix_rate(options.threads)
+            rates[turn.repeat, turn.case] = measure_matrix_rate(options.threads)
         progress.begin(turn)
         try:
-            found = _run(inputs, turn, volumes[turn.case], options)
+            found = _run_turn(inputs, turn, volumes[turn.case], options)
         except TrainingError as error:
             if turn.contestant == "tasktransfer":
                 raise
             failed[turn.case, turn.contestant] = str(error)
-            _say(f"{turn.contestant} failed on {turn.case.name}: {error}")
+            _print_message(f"{turn.contestant} failed on {turn.case.name}: {error}")
         else:
             runs.append({"repeat": turn.repeat, "case": turn.case.name, **found})
             train, test = (found[f"{part}_samples"] / found[part] for part in ("train", "test"))
-            _say(f"  {train:.1f} per second in training, {test:.1f} on test")
+            _print_message(f"  {train:.1f} per second in training, {test:.1f} on test")
         progress.passed(turn)
     if not runs:
-        raise TrainingError("no contestant could be measured: " + "; ".join(skipped.values()))
+        raise TrainingError("No contestant could be measured: " + "; ".join(skipped.values()))
     # The limit is the machine's undisturbed speed, so the highest measurement is used.
     names = next(iter(rates.values()))
     each = {name: [found[name] for found in rates.values()] for name in names}
@@ -141,25 +143,25 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
         "schema": 1,
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "tasktransfer": __version__,
-        "machine": machine(options.threads),
+        "machine": describe_machine(options.threads),
         "matrix_rate": {"each": each, "limit": limit},
         "volumes": {c.name: {**as_dict(v), "updates": v.updates} for c, v in volumes.items()},
         "skipped": skipped,
         "failed": {f"{case.name} {contestant}": why for (case, contestant), why in failed.items()},
         "models": {family: str(folder) for family, folder in inputs.models.items()},
         "runs": runs,
-        "medians": _medians(inputs, cases, volumes, runs, limit),
+        "medians": _compute_medians(inputs, cases, volumes, runs, limit),
     }
 
 
-def matrix_rate(threads: int) -> dict[str, float]:
+def measure_matrix_rate(threads: int) -> dict[str, float]:
     """Measure operations per second of matrix products by precision, in a new process."""
     command = [sys.executable, "-m", "benchmarks.training_speed.matrix_rate", str(threads)]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment(threads)
+        command, capture_output=True, text=True, check=False, env=build_environment(threads)
     )
     if done.returncode:
-        raise TrainingError(f"the matrix product could not be measured: {tail(done.stderr)}")
+        raise TrainingError(f"The matrix product could not be measured: {get_tail(done.stderr)}")
     rates: dict[str, float] = json.loads(done.stdout)
     return rates
 
@@ -167,12 +169,12 @@ def matrix_rate(threads: int) -> dict[str, float]:
 # --- one process --------------------------------------------------------------------------------
 
 
-def _volume(inputs: Inputs, case: Case, options: Options) -> Volume:
+def _compute_volume(inputs: Inputs, case: Case, options: Options) -> Volume:
     available = len(inputs.split(case, "train").ids)
-    return volume_for(options.updates, available, options.evaluate[case.family])
+    return compute_volume(options.updates, available, options.evaluate[case.family])
 
 
-def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[str, Any]:
+def _run_turn(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[str, Any]:
     """Run one new process, and return its measurements with its processor time.
 
     Raises:
@@ -203,36 +205,38 @@ def _run(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> dict[s
         )
         file = Path(scratch) / "work.json"
         file.write_text(json.dumps(work))
-        return _measure(file, turn, options)
+        return _measure_process(file, turn, options)
 
 
-def _measure(file: Path, turn: Turn, options: Options) -> dict[str, Any]:
+def _measure_process(file: Path, turn: Turn, options: Options) -> dict[str, Any]:
     log = file.with_name("log.txt")
-    began, used = time.monotonic(), _processor_seconds()
+    began, used = time.monotonic(), _read_processor_seconds()
     command = [sys.executable, "-m", "benchmarks.training_speed.worker", str(file), repr(began)]
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, text=True,
-            env=environment(options.threads), cwd=file.parent,
+            env=build_environment(options.threads), cwd=file.parent,
         )  # fmt: skip
         try:
             out, _ = process.communicate(timeout=options.timeout)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            raise TrainingError(f"no result after {options.timeout:.0f} s") from None
+            raise TrainingError(
+                f"The process has no result after {options.timeout:.0f} s. Set a higher --timeout."
+            ) from None
         except BaseException:
             process.kill()
             process.wait()
             raise
     if process.returncode:
-        raise TrainingError(tail(log.read_text(errors="replace")))
+        raise TrainingError(get_tail(log.read_text(errors="replace")))
     measured: Measured = json.loads(out.splitlines()[-1])
-    wall, used = time.monotonic() - began, _processor_seconds() - used
+    wall, used = time.monotonic() - began, _read_processor_seconds() - used
     return {"contestant": turn.contestant, "wall": wall, "processor": used, **measured}
 
 
-def _processor_seconds() -> float:
+def _read_processor_seconds() -> float:
     """Return the processor seconds of all finished child processes and their children.
 
     Unlike wall time, they do not depend on other load.
@@ -241,8 +245,8 @@ def _processor_seconds() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def environment(threads: int) -> dict[str, str]:
-    """Return the environment of every process: threads, no network, and this package's path."""
+def build_environment(threads: int) -> dict[str, str]:
+    """Return the environment of every process, with threads, no network and this package's path."""
     return {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
@@ -252,12 +256,12 @@ def environment(threads: int) -> dict[str, str]:
     }
 
 
-def tail(text: str) -> str:
+def get_tail(text: str) -> str:
     """Return the last lines of a failed process's output."""
     return " | ".join(text.strip().splitlines()[-TAIL:]) or "no output"
 
 
-def machine(threads: int) -> dict[str, Any]:
+def describe_machine(threads: int) -> dict[str, Any]:
     """Describe the machine."""
     return {
         "platform": platform.platform(),
@@ -270,7 +274,7 @@ def machine(threads: int) -> dict[str, Any]:
 # --- medians ------------------------------------------------------------------------------------
 
 
-def _medians(
+def _compute_medians(
     inputs: Inputs,
     cases: Sequence[Case],
     volumes: Mapping[Case, Volume],
@@ -280,26 +284,29 @@ def _medians(
     """Return one row per case and contestant."""
     rows = []
     for case in cases:
-        forward = _forward(inputs, case, volumes[case])
+        forward = _count_forward_operations(inputs, case, volumes[case])
         for contestant in dict.fromkeys(run["contestant"] for run in runs):
             mine = [r for r in runs if (r["case"], r["contestant"]) == (case.name, contestant)]
             if mine:
                 rows.append(
-                    {"case": case.name, **summarise(mine, forward, volumes[case].epochs, limit)}
+                    {
+                        "case": case.name,
+                        **summarise_runs(mine, forward, volumes[case].epochs, limit),
+                    }
                 )
     return rows
 
 
-def _forward(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
+def _count_forward_operations(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
     """Return the forward operations of one pass over the used parts of train, dev and test."""
-    shape, task = flops.shape_of(inputs.model_config(case.family)), get_task(DATASET, case.task)
+    shape, task = flops.read_shape(inputs.model_config(case.family)), get_task(DATASET, case.task)
     return {
-        name: flops.split_flops(shape, case.family, task, split)
-        for name, split in evaluated(inputs, case, volume).items()
+        name: flops.count_split_flops(shape, case.family, task, split)
+        for name, split in read_used_splits(inputs, case, volume).items()
     }
 
 
-def summarise(
+def summarise_runs(
     runs: Sequence[Mapping[str, Any]],
     forward: Mapping[str, float],
     epochs: int,
@@ -312,7 +319,7 @@ def summarise(
         limit: the machine's operations per second, by precision.
     """
 
-    def middle(value: str) -> float:
+    def compute_median(value: str) -> float:
         return median(float(run[value]) for run in runs)
 
     train = median(run["train_samples"] / run["train"] for run in runs)
@@ -324,21 +331,21 @@ def summarise(
         "contestant": runs[0]["contestant"],
         "runs": len(runs),
         "train_samples_per_second": train,
-        "train_spread": [min(_rates(runs, "train")), max(_rates(runs, "train"))],
-        "dev_samples_per_second": median(_rates(runs, "dev")),
+        "train_spread": [min(_compute_rates(runs, "train")), max(_compute_rates(runs, "train"))],
+        "dev_samples_per_second": median(_compute_rates(runs, "dev")),
         "test_samples_per_second": test,
-        "start_up_seconds": middle("start_up"),
-        "processor_seconds": middle("processor"),
-        "memory_mb": middle("memory_mb"),
+        "start_up_seconds": compute_median("start_up"),
+        "processor_seconds": compute_median("processor"),
+        "memory_mb": compute_median("memory_mb"),
         "gpu_memory_mb": median(gpu) if gpu else None,
-        "share_of_limit_training": needed / middle("train") / rate,
-        "share_of_limit_test": forward["test"] / middle("test") / rate,
+        "share_of_limit_training": needed / compute_median("train") / rate,
+        "share_of_limit_test": forward["test"] / compute_median("test") / rate,
         "precision": runs[0]["precision"],
         "device": runs[0]["device"],
     }
 
 
-def _rates(runs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
+def _compute_rates(runs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
     return [run[f"{part}_samples"] / run[part] for run in runs]
 
 
@@ -346,7 +353,7 @@ def _rates(runs: Sequence[Mapping[str, Any]], part: str) -> list[float]:
 
 
 class Eta:
-    """Progress display: the running process, and the remaining time of all processes."""
+    """Display of the running process, and of the remaining time of all processes."""
 
     def __init__(self, turns: Sequence[Turn]) -> None:
         self.left = list(turns)
@@ -361,7 +368,7 @@ class Eta:
         expected = self.seconds_left()
         left = "" if expected is None else f", about {expected / 60:.0f} min left"
         what = f"{turn.case.name} {turn.contestant}"
-        _say(f"[{number}/{self.total}] repeat {turn.repeat + 1}: {what}{left}")
+        _print_message(f"[{number}/{self.total}] repeat {turn.repeat + 1}: {what}{left}")
 
     def passed(self, turn: Turn) -> None:
         """Record that a process has ended or is skipped."""
@@ -369,12 +376,12 @@ class Eta:
         self.left.remove(turn)
 
     def seconds_left(self) -> float | None:
-        """Estimate from earlier times of the same processes, else the mean; None at the start."""
+        """Estimate from earlier times of the same processes or of all, or None at the start."""
         if not self.seen:
             return None
         mean = sum(self.seen.values()) / len(self.seen)
         return sum(self.seen.get((turn.case, turn.contestant), mean) for turn in self.left)
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

@@ -50,7 +50,7 @@ class Shape:
     vocabulary: int
 
 
-def shape_of(config: Mapping[str, Any]) -> Shape:
+def read_shape(config: Mapping[str, Any]) -> Shape:
     """Return the shape of a BERT, GPT-2 or T5 model from its ``config.json``.
 
     Raises:
@@ -75,12 +75,12 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
                 config["vocab_size"],
             )  # fmt: skip
     raise ModelError(
-        f"model_type {config.get('model_type')!r}: operations are counted only for bert, gpt2 and "
-        "t5; give --weights of a BERT architecture"
+        f"model_type {config.get('model_type')!r}: Operations are counted only for bert, gpt2 and "
+        "t5. Set --weights of a BERT architecture."
     )
 
 
-def layer_flops(shape: Shape, tokens: Ints | int) -> Any:
+def count_layer_flops(shape: Shape, tokens: Ints | int) -> Any:
     """Return the forward operations of one layer for each sequence length."""
     n = np.asarray(tokens, dtype=np.float64)
     projections = 8 * n * shape.hidden * shape.attention
@@ -89,41 +89,41 @@ def layer_flops(shape: Shape, tokens: Ints | int) -> Any:
     return projections + scores + feed_forward
 
 
-def across_flops(shape: Shape, answer: Ints | int, tokens: Ints | int) -> Any:
+def count_cross_attention_flops(shape: Shape, answer: Ints | int, tokens: Ints | int) -> Any:
     """Return the operations of one layer's cross attention from answer to encoder tokens."""
     m, n = np.asarray(answer, dtype=np.float64), np.asarray(tokens, dtype=np.float64)
     projections = 4 * (m + n) * shape.hidden * shape.attention
     return projections + 4 * m * n * shape.attention
 
 
-def encoder_flops(shape: Shape, tokens: Ints, *, span: bool, width: int) -> float:
+def count_encoder_flops(shape: Shape, tokens: Ints, *, span: bool, width: int) -> float:
     """Sum the forward operations of an encoder with a head of ``width`` outputs."""
     n = np.asarray(tokens, dtype=np.float64)
     heads = 2 * n * shape.hidden * 2 if span else 2 * shape.hidden * (shape.hidden + width) + 0 * n
-    return float((shape.layers * layer_flops(shape, tokens) + heads).sum())
+    return float((shape.layers * count_layer_flops(shape, tokens) + heads).sum())
 
 
-def decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
+def count_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
     """Sum the forward operations of a decoder that reads prompts and answers."""
-    body = shape.layers * layer_flops(shape, prompt + answer)
+    body = shape.layers * count_layer_flops(shape, prompt + answer)
     return float((body + 2.0 * answer * shape.hidden * shape.vocabulary).sum())
 
 
-def encoder_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
+def count_encoder_decoder_flops(shape: Shape, prompt: Ints, answer: Ints) -> float:
     """Sum the forward operations of an encoder-decoder."""
-    encoder = shape.layers * layer_flops(shape, prompt)
-    each = layer_flops(shape, answer) + across_flops(shape, answer, prompt)
+    encoder = shape.layers * count_layer_flops(shape, prompt)
+    each = count_layer_flops(shape, answer) + count_cross_attention_flops(shape, answer, prompt)
     output = 2.0 * answer * shape.hidden * shape.vocabulary
     return float((encoder + shape.decoder_layers * each + output).sum())
 
 
-def split_flops(shape: Shape, family: Family, task: Task, split: EncodedSplit) -> float:
+def count_split_flops(shape: Shape, family: Family, task: Task, split: EncodedSplit) -> float:
     """Return the forward operations of one pass over a split."""
     tokens = split.sequences.lengths()
     if family == "encoder":
         width = 1 if task.kind == "multiple_choice" else task.classes
-        return encoder_flops(shape, tokens, span=task.kind == "span", width=width)
+        return count_encoder_flops(shape, tokens, span=task.kind == "span", width=width)
     answer = split.labels.lengths()
     if family == "decoder":
-        return decoder_flops(shape, tokens, answer)
-    return encoder_decoder_flops(shape, tokens, answer)
+        return count_decoder_flops(shape, tokens, answer)
+    return count_encoder_decoder_flops(shape, tokens, answer)

@@ -38,7 +38,7 @@ from transformers import (
 )
 
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
-from benchmarks.training_speed.clock import FirstUpdate, memory, timed
+from benchmarks.training_speed.clock import FirstUpdate, measure_seconds, read_memory
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import IGNORED_LABEL, EncodedSplit, read_split
 from tasktransfer.encoding.manifest import read_manifest
@@ -61,28 +61,31 @@ def run(work: Work, started: float) -> Measured:
     set_seed(SEED)
     task = get_task(DATASET, work["task"])
     tokenizer = AutoTokenizer.from_pretrained(work["checkpoint"])
-    model, collate = _model(work, task, tokenizer)
+    model, collate = _load_model(work, task, tokenizer)
 
-    def trainer(part: str) -> Any:
+    def build_trainer(part: str) -> Any:
         volume = work[part]  # type: ignore[literal-required]
-        rows = _rows(work, task, "train", volume["instances"])
+        rows = _build_rows(work, task, "train", volume["instances"])
         return Seq2SeqTrainer(
             model=model,
-            args=_arguments(work, model, volume["epochs"]),
+            args=_build_arguments(work, model, volume["epochs"]),
             train_dataset=rows,
             data_collator=collate,
             processing_class=tokenizer,
-            compute_metrics=None if task.kind == "span" else _metrics,
+            compute_metrics=None if task.kind == "span" else _compute_metrics,
         )
 
-    trainer("warm_up").train()
-    measured = trainer("measured")
-    train_seconds = timed(measured.train)
+    build_trainer("warm_up").train()
+    measured = build_trainer("measured")
+    train_seconds = measure_seconds(measured.train)
     limit = work["measured"]["evaluate"]
-    dev, test = (_rows(work, task, name, limit) for name in ("dev", "test"))
-    evaluate = _evaluation(work, measured, tokenizer)
-    dev_seconds, test_seconds = timed(partial(evaluate, dev)), timed(partial(evaluate, test))
-    own, gpu = memory()
+    dev, test = (_build_rows(work, task, name, limit) for name in ("dev", "test"))
+    evaluate = _build_evaluation(work, measured, tokenizer)
+    dev_seconds, test_seconds = (
+        measure_seconds(partial(evaluate, dev)),
+        measure_seconds(partial(evaluate, test)),
+    )
+    own, gpu = read_memory()
     volume = work["measured"]
     return Measured(
         start_up=first.found,
@@ -101,7 +104,7 @@ def run(work: Work, started: float) -> Measured:
     )
 
 
-def _arguments(work: Work, model: Any, epochs: int) -> Any:
+def _build_arguments(work: Work, model: Any, epochs: int) -> Any:
     cuda, answers = torch.cuda.is_available(), work["family"] == "encoder_decoder"
     parts = PARTS["cuda" if cuda and work["family"] == "encoder" else "cpu"]
     return Seq2SeqTrainingArguments(
@@ -116,7 +119,7 @@ def _arguments(work: Work, model: Any, epochs: int) -> Any:
         bf16=cuda,
         train_sampling_strategy="group_by_length",
         predict_with_generate=answers,
-        generation_config=_decoding(work, model) if answers else None,
+        generation_config=_build_decoding(work, model) if answers else None,
         save_strategy="no",
         report_to="none",
         disable_tqdm=True,
@@ -124,7 +127,7 @@ def _arguments(work: Work, model: Any, epochs: int) -> Any:
     )
 
 
-def _decoding(work: Work, model: Any) -> Any:
+def _build_decoding(work: Work, model: Any) -> Any:
     """Return greedy decoding with this trainer's maximum answer length."""
     longest = read_manifest(Path(work["encoded"]))["max_answer_tokens"][work["task"]]
     return GenerationConfig(  # type: ignore[no-untyped-call]
@@ -140,7 +143,7 @@ def _decoding(work: Work, model: Any) -> Any:
 # --- models and data ----------------------------------------------------------------------------
 
 
-def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., Any]]:
+def _load_model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., Any]]:
     folder = work["checkpoint"]
     if work["family"] == "decoder":
         model = AutoModelForCausalLM.from_pretrained(folder)
@@ -158,16 +161,17 @@ def _model(work: Work, task: Task, tokenizer: Any) -> tuple[Any, Callable[..., A
     return model, DataCollatorWithPadding(tokenizer)
 
 
-def _rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
+def _build_rows(work: Work, task: Task, name: str, limit: int | None) -> Dataset:
     """Return token ids in the form of a ``datasets`` dataset."""
     split = read_split(Path(work["encoded"]), work["task"], name).limit_instances(limit)
     rows = [
-        _row(work, task, split, example, training=name == "train") for example in range(len(split))
+        _build_row(work, task, split, example, training=name == "train")
+        for example in range(len(split))
     ]
     return Dataset.from_list(rows)
 
 
-def _row(
+def _build_row(
     work: Work, task: Task, split: EncodedSplit, example: int, *, training: bool
 ) -> dict[str, Any]:
     sequences = [split.sequences[i].tolist() for i in split.get_sequence_range(example)]
@@ -198,8 +202,8 @@ def _row(
 # --- evaluation ---------------------------------------------------------------------------------
 
 
-def _metrics(predicted: Any) -> dict[str, float]:
-    """Return the accuracy of labels; generated answers are only decoded, see ``_evaluation``."""
+def _compute_metrics(predicted: Any) -> dict[str, float]:
+    """Return the accuracy of labels. Answers are only decoded, see ``_build_evaluation``."""
     scores = predicted.predictions
     if isinstance(scores, tuple):
         scores = scores[0]
@@ -208,37 +212,39 @@ def _metrics(predicted: Any) -> dict[str, float]:
     return {"accuracy": float((scores.argmax(-1) == predicted.label_ids).mean())}
 
 
-def _evaluation(work: Work, trainer: Any, tokenizer: Any) -> Callable[[Dataset], Any]:
-    """Return a function that predicts a split: labels, span boundaries, or texts."""
+def _build_evaluation(work: Work, trainer: Any, tokenizer: Any) -> Callable[[Dataset], Any]:
+    """Return a function that predicts labels, span boundaries or texts of a split."""
     if work["family"] == "encoder":
 
-        def classes(rows: Dataset) -> Any:
+        def predict_classes(rows: Dataset) -> Any:
             scores = trainer.predict(rows).predictions
             scores = scores if isinstance(scores, tuple) else (scores,)
             return [edge.argmax(-1) for edge in scores]
 
-        return classes
+        return predict_classes
     if work["family"] == "encoder_decoder":
 
-        def answers(rows: Dataset) -> Any:
+        def predict_answers(rows: Dataset) -> Any:
             made = trainer.predict(rows).predictions
             made = np.where(made < 0, tokenizer.pad_token_id, made)
             return tokenizer.batch_decode(made, skip_special_tokens=True)
 
-        return answers
-    decoding = _decoding(work, trainer.model)
+        return predict_answers
+    decoding = _build_decoding(work, trainer.model)
 
-    def continuations(rows: Dataset) -> list[str]:
+    def predict_continuations(rows: Dataset) -> list[str]:
         prompts = sorted(rows["input_ids"], key=len, reverse=True)
         groups = [prompts[i : i + BATCH] for i in range(0, len(prompts), BATCH)]
         return [
-            text for group in groups for text in _continued(trainer, tokenizer, group, decoding)
+            text
+            for group in groups
+            for text in _continue_prompts(trainer, tokenizer, group, decoding)
         ]
 
-    return continuations
+    return predict_continuations
 
 
-def _continued(
+def _continue_prompts(
     trainer: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], decoding: Any
 ) -> list[str]:
     model, device = trainer.model, trainer.args.device

@@ -27,7 +27,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.results.study import Study
 
 RECIPE = 1
-"""Version of the random weights; increase it when they change."""
+"""Version of the random weights, to be increased when they change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Inputs:
         for stage in study.plan.stages:
             if stage.train_tasks == (case.task,) and stage.model.family == case.family:
                 return stage
-        raise DataError(f"{self.config}: the plan has no baseline of {case.name}; a bug")
+        raise DataError(f"{self.config}: The plan has no baseline of {case.name}, which is a bug.")
 
 
 def limit_training(volume: Volume) -> dict[str, dict[str, int | None]]:
@@ -83,7 +83,7 @@ def limit_training(volume: Volume) -> dict[str, dict[str, int | None]]:
     return {"training": limits}
 
 
-def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
+def prepare_inputs(source: Source, cases: Sequence[Case]) -> Inputs:
     """Prepare missing inputs.
 
     Raises:
@@ -92,8 +92,8 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
     """
     if source.weights is not None and not (source.weights / "config.json").is_file():
         raise ModelError(
-            f"{source.weights}: no config.json; install the small encoder with `make minilm`, or "
-            "omit --weights to use random weights"
+            f"{source.weights}: The folder has no config.json. Install the small encoder with "
+            "`make minilm`, or omit --weights to use random weights."
         )
     tasks = tuple(sorted({case.task for case in cases}))
     families = tuple(dict.fromkeys(case.family for case in cases))
@@ -108,7 +108,7 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
         models["encoder"] = source.weights.resolve()
     config = _write_config(source, tasks, models)
     study = open_study(config, need_inputs=False)
-    instances = _instances(study)
+    instances = _prepare_instances(study)
     encoded = {}
     for family, folder in models.items():
         mine = tuple(sorted({case.task for case in cases if case.family == family}))
@@ -116,7 +116,7 @@ def prepare(source: Source, cases: Sequence[Case]) -> Inputs:
         name = f"{family}-{compute_digest({**key, 'encoding': ENCODING_VERSION, **made_from})[:8]}"
         encoded[family] = source.work / "encoded" / name
         random = not (own and family == "encoder")
-        _make(source, family, folder, instances, mine, encoded[family], random=random)
+        _prepare_family(source, family, folder, instances, mine, encoded[family], random=random)
     few = study.config.data.few_sample
     return Inputs(config.resolve(), Path(study.release).resolve(), few, models, encoded)
 
@@ -149,7 +149,7 @@ def _write_config(source: Source, tasks: Sequence[str], models: dict[Family, Pat
     return file
 
 
-def _instances(study: Study) -> Path:
+def _prepare_instances(study: Study) -> Path:
     from tasktransfer.data import cache
 
     if study.config.data.generated and not Path(study.tiny_world).exists():
@@ -161,12 +161,12 @@ def _instances(study: Study) -> Path:
         )
     folder = Path(study.get_instances_folder(DATASET))
     if not (folder / "manifest.json").exists():
-        _say(f"reading {study.release}")
+        _print_message(f"reading {study.release}")
         cache.cache_dataset(DATASET, study.release, study.config.data.few_sample, folder)
     return folder
 
 
-def _make(
+def _prepare_family(
     source: Source,
     family: Family,
     model: Path,
@@ -182,7 +182,7 @@ def _make(
     if random and not (model / "config.json").exists():
         _make_weights(source, family, model, instances)
     if not (encoded / "manifest.json").exists():
-        _say(f"encoding for {model.name}")
+        _print_message(f"encoding for {model.name}")
         encode_dataset(
             instances, DATASET, tasks, str(model), None, family, LENGTHS[family], encoded
         )
@@ -193,16 +193,16 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
     from tasktransfer.encoding.encode import encode_dataset
     from tasktransfer.encoding.tokenizer import load_tokenizer
 
-    _say(f"creating random weights: {family}, {source.shapes}")
+    _print_message(f"creating random weights: {family}, {source.shapes}")
     learned = ("emotion_recognition", "dialogue_reasoning_span_extraction")
-    texts = weights.texts_of(
+    texts = weights.build_texts(
         instances, DATASET, [t for t in learned if t in DATASETS[DATASET].tasks]
     )
     building = model.with_name(f".{model.name}.part")
     shutil.rmtree(building, ignore_errors=True)
     given = source.weights is not None and family == "encoder"
     tokenizer = load_tokenizer(str(source.weights), None, family) if given else None
-    weights.make(family, source.shapes, texts, tokenizer, building)
+    weights.write_random_model(family, source.shapes, texts, tokenizer, building)
     if family != "encoder":
         ids = building.with_name(f".{model.name}.ids.part")
         encode_dataset(
@@ -213,7 +213,7 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
     building.rename(model)
 
 
-def evaluated(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
+def read_used_splits(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
     """Return the used parts of a case's train, dev and test splits."""
     limits = {"train": volume.instances, "dev": volume.evaluate, "test": volume.evaluate}
     return {name: inputs.split(case, name).limit_instances(limit) for name, limit in limits.items()}
@@ -224,5 +224,5 @@ def as_dict(volume: Volume) -> dict[str, Any]:
     return asdict(volume)
 
 
-def _say(text: str) -> None:
+def _print_message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)

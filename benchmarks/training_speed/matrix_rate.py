@@ -17,7 +17,7 @@ SECONDS, SLICES = 1.0, 10
 SIDE = {"cpu": 1024, "cuda": 8192}
 
 
-def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> float:
+def measure_matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> float:
     """Return operations per second of square matrix products, in the best of several time slices.
 
     The best slice is used because the limit is the speed without other load.
@@ -31,31 +31,35 @@ def matrix_rate(threads: int, kind: torch.dtype, seconds: float = SECONDS) -> fl
     out = torch.empty_like(left)
     for _ in range(3):  # the first ones set things up
         torch.mm(left, right, out=out)
-    _wait(cuda)
+    _wait_for_gpu(cuda)
     best = 0.0
     for _ in range(SLICES):
         began, products, elapsed = time.perf_counter(), 0, 0.0
         while elapsed < seconds / SLICES:
             for _ in range(4):
                 torch.mm(left, right, out=out)
-            _wait(cuda)
+            _wait_for_gpu(cuda)
             products += 4
             elapsed = time.perf_counter() - began
         best = max(best, 2.0 * side**3 * products / elapsed)
     return best
 
 
-def _wait(cuda: bool) -> None:
+def _wait_for_gpu(cuda: bool) -> None:
     if cuda:
         torch.cuda.synchronize()
 
 
-def precisions(cuda: bool) -> dict[str, torch.dtype]:
-    """Return the precisions that contestants use; on a GPU, TLiDB uses float16."""
+def list_precisions(cuda: bool) -> dict[str, torch.dtype]:
+    """Return the precisions that contestants use. On a GPU, TLiDB uses float16."""
     kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
     return {**kinds, "float16": torch.float16} if cuda else kinds
 
 
 if __name__ == "__main__":
-    kinds = precisions(torch.cuda.is_available())
-    print(json.dumps({name: matrix_rate(int(sys.argv[1]), kind) for name, kind in kinds.items()}))
+    kinds = list_precisions(torch.cuda.is_available())
+    print(
+        json.dumps(
+            {name: measure_matrix_rate(int(sys.argv[1]), kind) for name, kind in kinds.items()}
+        )
+    )

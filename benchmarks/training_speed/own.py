@@ -24,16 +24,16 @@ from tasktransfer.training.job import Job
 def run(work: Work, started: float) -> Measured:
     """Measure one case."""
     # Imports torch, which the trainer would do next.
-    from benchmarks.training_speed.clock import FirstUpdate, memory
+    from benchmarks.training_speed.clock import FirstUpdate, read_memory
 
     first = FirstUpdate(started)
     first.watch()
-    _train(work, "warm_up")
-    record = _train(work, "measured")
+    _train_stage(work, "warm_up")
+    record = _train_stage(work, "measured")
     made = record["provenance"]
     clock, sizes = made["seconds"], record["sizes"][work["task"]]
     epochs = work["measured"]["epochs"]
-    own, gpu = memory()
+    own, gpu = read_memory()
     return Measured(
         start_up=first.found,
         train=clock["train"],
@@ -51,7 +51,7 @@ def run(work: Work, started: float) -> Measured:
     )
 
 
-def _train(work: Work, part: str) -> dict[str, Any]:
+def _train_stage(work: Work, part: str) -> dict[str, Any]:
     """Train like ``tasktransfer train``, and return the record."""
     study = open_study(work["config"], work["limits"][part])
     stage = study.get_node(work["nodes"][part])

@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.training_speed.__main__ import MINILM, RELEASE
-from benchmarks.training_speed.cases import Case, volume_for
-from benchmarks.training_speed.compare import environment, tail
+from benchmarks.training_speed.cases import Case, compute_volume
+from benchmarks.training_speed.compare import build_environment, get_tail
 from benchmarks.training_speed.first_update import VARIABLE
-from benchmarks.training_speed.inputs import Inputs, Source, limit_training, prepare
+from benchmarks.training_speed.inputs import Inputs, Source, limit_training, prepare_inputs
 from tasktransfer.core.nodes import SHORT, Stage
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TrainingError
@@ -44,23 +44,23 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("results/bench/work"))
     chosen = parser.parse_args()
     weights = chosen.weights if chosen.weights.is_dir() else None
-    inputs = prepare(Source(chosen.data, weights, "small", chosen.work), [CASE])
+    inputs = prepare_inputs(Source(chosen.data, weights, "small", chosen.work), [CASE])
     with tempfile.TemporaryDirectory(prefix="start-up-") as scratch:
         folder = Path(scratch)
-        command = _command(inputs, folder)
-        alone = [_seconds(command, folder) for _ in range(chosen.repeats)]
+        command = _build_command(inputs, folder)
+        alone = [_measure_seconds(command, folder) for _ in range(chosen.repeats)]
         os.environ[WORKFLOW] = str(os.getpid())  # from now on this is a workflow
-        first, *later = [_seconds(command, folder) for _ in range(chosen.repeats + 1)]
+        first, *later = [_measure_seconds(command, folder) for _ in range(chosen.repeats + 1)]
     rows = {"no host": alone, "the first, which starts it": [first], "from the host": later}
     print("| | to the first update, s | | to the end, s | |\n|---|---|---|---|---|")
     for name, seconds in rows.items():
-        cells = [_middle(column) for column in zip(*seconds, strict=True)]
+        cells = [_format_median(column) for column in zip(*seconds, strict=True)]
         print(f"| {name} | {' | '.join(cells)} |")
 
 
-def _command(inputs: Inputs, folder: Path) -> list[str]:
+def _build_command(inputs: Inputs, folder: Path) -> list[str]:
     """Return the command that trains for one update, with token ids in a results folder."""
-    few = volume_for(1, len(inputs.split(CASE, "train").ids), EVALUATED)
+    few = compute_volume(1, len(inputs.split(CASE, "train").ids), EVALUATED)
     digest = inputs.stage(CASE, few).digest[:SHORT]
     options = {
         "plugins": [str(PLUGIN)],
@@ -84,7 +84,7 @@ def _command(inputs: Inputs, folder: Path) -> list[str]:
     return [*command, "--node", digest, "--threads", "1"]
 
 
-def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
+def _measure_seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
     """Return the seconds to the first update and to the end of one training.
 
     Raises:
@@ -94,21 +94,21 @@ def _seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
     began = time.monotonic()
     done = subprocess.run(
         command,
-        env={**environment(1), VARIABLE: str(noted)},
+        env={**build_environment(1), VARIABLE: str(noted)},
         capture_output=True,
         text=True,
         check=False,
     )
     ended = time.monotonic()
     if done.returncode:
-        raise TrainingError(tail(done.stderr))
+        raise TrainingError(get_tail(done.stderr))
     first = float(noted.read_text())
     noted.unlink()
     shutil.rmtree(folder / "out" / "stages")
     return first - began, ended - began
 
 
-def _middle(seconds: Sequence[float]) -> str:
+def _format_median(seconds: Sequence[float]) -> str:
     return f"{median(seconds):.2f} | {min(seconds):.2f} to {max(seconds):.2f}"
 
 

@@ -28,16 +28,18 @@ HEAD = (
 )
 
 
-def as_markdown(result: Mapping[str, Any]) -> str:
+def format_markdown(result: Mapping[str, Any]) -> str:
     """Format the result of ``compare``.
 
     × is this trainer's speed divided by the contestant's.
     """
     rows: Sequence[Mapping[str, Any]] = result["medians"]
-    parts = [_about(result)]
+    parts = [_describe_machine(result)]
     for case in dict.fromkeys(row["case"] for row in rows):
         mine = [row for row in rows if row["case"] == case]
-        parts.append(f"### {case}\n\n{_volume(result, case, mine)}\n\n{_table(mine)}")
+        parts.append(
+            f"### {case}\n\n{_describe_volume(result, case, mine)}\n\n{_format_table(mine)}"
+        )
     notes = [f"* {NAMES[c]} was skipped: {why}" for c, why in result["skipped"].items()]
     notes += [f"* failed: {what}: {why}" for what, why in result["failed"].items()]
     if notes:
@@ -45,7 +47,7 @@ def as_markdown(result: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _about(result: Mapping[str, Any]) -> str:
+def _describe_machine(result: Mapping[str, Any]) -> str:
     machine, rate = result["machine"], result["matrix_rate"]
     devices = sorted({row["device"] for row in result["medians"]})
     reached = ", ".join(
@@ -63,7 +65,9 @@ def _about(result: Mapping[str, Any]) -> str:
     )
 
 
-def _volume(result: Mapping[str, Any], case: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def _describe_volume(
+    result: Mapping[str, Any], case: str, rows: Sequence[Mapping[str, Any]]
+) -> str:
     volume = result["volumes"][case]
     most = volume["evaluate"]
     evaluated = "all of dev and test" if most is None else f"at most {most} of dev and of test"
@@ -73,25 +77,25 @@ def _volume(result: Mapping[str, Any], case: str, rows: Sequence[Mapping[str, An
     return f"{volume['updates']} updates of 60, {evaluated}, {rows[0]['runs']} runs; {precisions}."
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _format_table(rows: Sequence[Mapping[str, Any]]) -> str:
     own = next((row for row in rows if row["contestant"] == OWN), None)
     lines = [HEAD, tuple("---" if i == 0 else "---:" for i in range(len(HEAD)))]
-    lines += [_line(row, own) for row in rows]
+    lines += [_format_row(row, own) for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _line(row: Mapping[str, Any], own: Mapping[str, Any] | None) -> tuple[str, ...]:
-    def ratio(key: str) -> str:
+def _format_row(row: Mapping[str, Any], own: Mapping[str, Any] | None) -> tuple[str, ...]:
+    def format_ratio(key: str) -> str:
         return "" if own is None or row is own else f"{own[key] / row[key]:.2f}"
 
     gpu = row["gpu_memory_mb"]
     return (
         NAMES[row["contestant"]],
         f"{row['train_samples_per_second']:.1f}",
-        ratio("train_samples_per_second"),
+        format_ratio("train_samples_per_second"),
         f"{row['dev_samples_per_second']:.1f}",
         f"{row['test_samples_per_second']:.1f}",
-        ratio("test_samples_per_second"),
+        format_ratio("test_samples_per_second"),
         f"{row['start_up_seconds']:.1f}",
         f"{row['processor_seconds']:.0f}",
         f"{row['memory_mb']:,.0f}",

@@ -27,7 +27,7 @@ import torch
 from torch.utils.data import DataLoader, Subset
 
 from benchmarks.training_speed.cases import BATCH, DATASET, SEED, Measured, Work
-from benchmarks.training_speed.clock import FirstUpdate, memory, timed, wait
+from benchmarks.training_speed.clock import FirstUpdate, measure_seconds, read_memory, wait_for_gpu
 from tasktransfer.core.specs import Family, Training
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.training.samplers import build_task_batches
@@ -41,7 +41,7 @@ def run(work: Work, started: float) -> Measured:
     first = FirstUpdate(started)
     first.watch()
     torch.set_num_threads(work["threads"])
-    config = _open(work)
+    config = _parse_options(work)
     from tlidb.examples import run_experiment, train  # type: ignore[import-not-found]
 
     utils, logger = run_experiment, run_experiment.Logger(mode="w")
@@ -54,27 +54,29 @@ def run(work: Work, started: float) -> Measured:
     training = datasets["train"]
     whole = training["datasets"][0]
 
-    def epochs(part: str) -> None:
+    def run_epochs(part: str) -> None:
         volume = work[part]  # type: ignore[literal-required]
-        split = _split(work, "train", volume["instances"])
-        rows = _rows(whole, split)
+        split = _read_split(work, "train", volume["instances"])
+        rows = _find_rows(whole, split)
         for epoch in range(1, volume["epochs"] + 1):
-            order = _order(work["task"], split, rows, epoch)
-            training["loaders"] = [_loader(whole, order, config)]
+            order = _order_rows(work["task"], split, rows, epoch)
+            training["loaders"] = [_build_loader(whole, order, config)]
             train.run_epoch(algorithm, training, config, logger, train=True)
 
-    epochs("warm_up")
-    train_seconds = timed(lambda: epochs("measured"))
+    run_epochs("warm_up")
+    train_seconds = measure_seconds(lambda: run_epochs("measured"))
     limit = work["measured"]["evaluate"]
-    dev, dev_samples = _limited(work, datasets["dev"], "dev", limit, config)
-    dev_seconds = timed(lambda: train.run_epoch(algorithm, dev, config, logger, train=False))
+    dev, dev_samples = _limit_loader(work, datasets["dev"], "dev", limit, config)
+    dev_seconds = measure_seconds(
+        lambda: train.run_epoch(algorithm, dev, config, logger, train=False)
+    )
     test = utils.load_datasets_split("test", [work["task"]], [DATASET], config)
-    test, test_samples = _limited(work, test, "test", limit, config)
-    test_seconds = timed(
+    test, test_samples = _limit_loader(work, test, "test", limit, config)
+    test_seconds = measure_seconds(
         lambda: train.evaluate(algorithm, {"test": test}, config, logger, 0, is_best=True)
     )
-    wait()
-    own, gpu = memory()
+    wait_for_gpu()
+    own, gpu = read_memory()
     volume = work["measured"]
     half = config.fp16 and config.device == "cuda"
     return Measured(
@@ -97,7 +99,7 @@ def run(work: Work, started: float) -> Measured:
 # --- opening it ---------------------------------------------------------------------------------
 
 
-def _open(work: Work) -> Any:
+def _parse_options(work: Work) -> Any:
     """Import and patch the toolkit, and return the options from its parser."""
     parse_args = import_toolkit(Path(str(work["toolkit"])))
     few = ["--few_shot_percent", "0.1"] if work["few_sample"] else []
@@ -115,7 +117,7 @@ def _open(work: Work) -> Any:
 
 
 def import_toolkit(folder: Path) -> Any:
-    """Make the toolkit importable, with unneeded modules left empty; return its parser."""
+    """Make the toolkit importable, with unneeded modules left empty, and return its parser."""
     sys.path.insert(0, str(folder))
     for name in ("nltk", "bert_score"):  # for generated responses, which FETA does not have
         sys.modules.setdefault(name, ModuleType(name))
@@ -156,12 +158,12 @@ def load_locally(family: Family, folder: str) -> None:
 # --- the given instances in the given order -----------------------------------------------------
 
 
-def _split(work: Work, name: str, limit: int | None) -> EncodedSplit:
+def _read_split(work: Work, name: str, limit: int | None) -> EncodedSplit:
     return read_split(Path(work["encoded"]), work["task"], name).limit_instances(limit)
 
 
-def _rows(whole: Any, split: EncodedSplit) -> list[int]:
-    """Return the position of each of our instances in the toolkit's data set; ids may repeat."""
+def _find_rows(whole: Any, split: EncodedSplit) -> list[int]:
+    """Return the position of each of our instances in the toolkit's data set. Ids may repeat."""
     places: dict[str, list[int]] = {}
     for row, metadata in enumerate(whole.metadata_array):
         places.setdefault(metadata["instance_id"], []).append(row)
@@ -169,13 +171,13 @@ def _rows(whole: Any, split: EncodedSplit) -> list[int]:
     rows = []
     for name in split.ids:
         if name not in places:
-            raise RuntimeError(f"the toolkit's {whole.task} has no instance {name!r}")
+            raise RuntimeError(f"The toolkit's {whole.task} has no instance {name!r}.")
         rows.append(places[name][used[name] % len(places[name])])
         used[name] += 1
     return rows
 
 
-def _order(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
+def _order_rows(task: str, split: EncodedSplit, rows: Sequence[int], epoch: int) -> list[int]:
     """Return an epoch's instances in this trainer's order."""
     updates = build_task_batches({task: len(split)}, Training(batch_size=BATCH), SEED, epoch)
     return [rows[example] for (batch,) in updates for example in batch.examples]
@@ -194,7 +196,7 @@ class _Fixed:
         return len(self.rows)
 
 
-def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
+def _build_loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
     """Return the toolkit's training loader with this order of instances."""
     return DataLoader(
         whole,
@@ -206,14 +208,14 @@ def _loader(whole: Any, rows: Sequence[int], config: Any) -> Any:
     )
 
 
-def _limited(
+def _limit_loader(
     work: Work, datasets: dict[str, Any], name: str, limit: int | None, config: Any
 ) -> tuple[dict[str, Any], int]:
-    """Return the toolkit's evaluation loader for the given instances; unchanged without a limit."""
+    """Return the toolkit's evaluation loader for these instances, unchanged without a limit."""
     whole = datasets["datasets"][0]
     if limit is None or limit >= len(whole):
         return datasets, len(whole)
-    rows = _rows(whole, _split(work, name, limit))
+    rows = _find_rows(whole, _read_split(work, name, limit))
     loader = DataLoader(
         Subset(whole, rows),
         batch_size=config.gpu_batch_size,

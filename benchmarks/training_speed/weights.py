@@ -33,17 +33,19 @@ LAYERS_HIDDEN_HEADS = {"tiny": (2, 64, 4), "small": (6, 384, 6), "base": (12, 76
 TEACHING_STEPS, TEACHING_BATCH, TEACHING_RATE, TEACHING_TOKENS = 60, 16, 1e-3, 32
 
 
-def make(family: Family, shapes: str, texts: Sequence[str], tokenizer: Any, out: Path) -> None:
+def write_random_model(
+    family: Family, shapes: str, texts: Sequence[str], tokenizer: Any, out: Path
+) -> None:
     """Write a random model of a shape, and the given tokenizer or one trained on ``texts``."""
     torch.manual_seed(0)
     words = 1200 if shapes == "tiny" else VOCABULARY[family]
-    tokenizer = tokenizer or new_tokenizer(family, texts, words)
+    tokenizer = tokenizer or train_tokenizer(family, texts, words)
     tokenizer.model_max_length = LENGTHS[family]
-    _model(family, shapes, max(words, len(tokenizer)), tokenizer).save_pretrained(out)
+    _build_model(family, shapes, max(words, len(tokenizer)), tokenizer).save_pretrained(out)
     tokenizer.save_pretrained(out)
 
 
-def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
+def build_texts(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
     """Return prompts and answers of the tasks' training instances, in a fixed order."""
     texts: set[str] = set()
     for name in tasks:
@@ -55,7 +57,7 @@ def texts_of(instances: Path, dataset: str, tasks: Sequence[str]) -> list[str]:
     return sorted(texts)
 
 
-def new_tokenizer(family: Family, texts: Sequence[str], words: int) -> Any:
+def train_tokenizer(family: Family, texts: Sequence[str], words: int) -> Any:
     """Train a BERT-like tokenizer, or a byte-level one for the text-to-text families."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from tokenizers.trainers import BpeTrainer, WordPieceTrainer
@@ -99,7 +101,7 @@ def new_tokenizer(family: Family, texts: Sequence[str], words: int) -> Any:
     )
 
 
-def _model(family: Family, shapes: str, words: int, tokenizer: Any) -> Any:
+def _build_model(family: Family, shapes: str, words: int, tokenizer: Any) -> Any:
     layers, hidden, heads = LAYERS_HIDDEN_HEADS[shapes]
     if family == "encoder":
         from transformers import BertConfig, BertModel
@@ -155,8 +157,8 @@ def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[st
     model = load_model(loading, str(folder), None, cards)
     optimiser = torch.optim.Adam(model.module.parameters(), lr=TEACHING_RATE)
     model.module.train()
-    splits = [_ends_of_prompts(read_split(encoded, task, "train")) for task in tasks]
-    for split, examples in _lessons(splits):
+    splits = [_cut_prompts(read_split(encoded, task, "train")) for task in tasks]
+    for split, examples in _iterate_lessons(splits):
         (
             model.compute_loss(split, examples) / model.compute_loss_divisor(split, examples)
         ).backward()  # type: ignore[no-untyped-call]
@@ -166,14 +168,14 @@ def teach_to_end(family: Family, folder: Path, encoded: Path, tasks: Sequence[st
     model.save(folder)
 
 
-def _lessons(splits: Sequence[EncodedSplit]) -> Iterator[tuple[EncodedSplit, list[int]]]:
+def _iterate_lessons(splits: Sequence[EncodedSplit]) -> Iterator[tuple[EncodedSplit, list[int]]]:
     generator = np.random.default_rng(0)
     for step in range(TEACHING_STEPS):
         split = splits[step % len(splits)]
         yield split, generator.integers(len(split), size=TEACHING_BATCH).tolist()
 
 
-def _ends_of_prompts(split: EncodedSplit) -> EncodedSplit:
+def _cut_prompts(split: EncodedSplit) -> EncodedSplit:
     rows = [split.sequences[i][-TEACHING_TOKENS:] for i in range(len(split))]
     starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int32)
     return replace(split, sequences=Ragged(np.concatenate(rows), starts))

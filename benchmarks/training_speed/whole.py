@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
-from benchmarks.training_speed.compare import environment, machine, tail
-from benchmarks.training_speed.inputs import Source, prepare
+from benchmarks.training_speed.compare import build_environment, describe_machine, get_tail
+from benchmarks.training_speed.inputs import Source, prepare_inputs
 from tasktransfer.config import TINY_WORLD
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import SHORT, Stage
@@ -37,10 +37,10 @@ EPOCHS = {"DailyDialog": 30, "Friends": 20}
 SEEDS = 5
 
 
-def whole_baselines(
+def measure_baselines(
     source: Source, cases: Sequence[Case], threads: int, epochs: int | None = None
 ) -> dict[str, Any]:
-    """Train the cases' baselines completely; return the seconds of each, and the cost of the study.
+    """Train the cases' baselines completely, and return their seconds and the cost of the study.
 
     Args:
         epochs: number of epochs that replaces the paper's for a trial, without the grid's cost.
@@ -50,26 +50,28 @@ def whole_baselines(
     """
     # The study can be opened only if each family has a model.
     every = [*cases, *(Case(f, cases[0].task) for f in FAMILIES)]
-    inputs = prepare(source, list(dict.fromkeys(every)))
-    study = _paper_study(source, {f: str(p.resolve()) for f, p in inputs.models.items()}, epochs)
+    inputs = prepare_inputs(source, list(dict.fromkeys(every)))
+    study = _open_paper_study(
+        source, {f: str(p.resolve()) for f, p in inputs.models.items()}, epochs
+    )
     found = []
     for case in cases:
-        stage = _baseline(study, case)
+        stage = _find_baseline(study, case)
         print(f"training {case.name}, {stage.training.epochs} epochs", file=sys.stderr, flush=True)
         _place_ids(study, case, inputs.encoded[case.family])
-        wall = _train(study, stage, threads)
+        wall = _train_stage(study, stage, threads)
         record = json.loads(Path(study.get_record_path(stage)).read_bytes())
-        found.append({"case": case.name, "wall": wall, **_phases(record)})
+        found.append({"case": case.name, "wall": wall, **_describe_record(record)})
     return {
         "schema": 1,
         "made": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "machine": machine(threads),
+        "machine": describe_machine(threads),
         "baselines": found,
-        "grid": None if epochs else _grid(study),
+        "grid": None if epochs else _estimate_grid(study),
     }
 
 
-def as_markdown(result: Mapping[str, Any]) -> str:
+def format_markdown(result: Mapping[str, Any]) -> str:
     """Format the baselines and the grid's cost."""
     head = ("case", "from start to record, s", "training", "dev", "test", "rest", "training /s")
     rows = [head, tuple("---" if i == 0 else "---:" for i in range(len(head)))]
@@ -95,8 +97,8 @@ def as_markdown(result: Mapping[str, Any]) -> str:
 # --- the paper's study --------------------------------------------------------------------------
 
 
-def _paper_study(source: Source, models: Mapping[str, str], epochs: int | None) -> Study:
-    datasets = [name for name in DATASETS if _is_there(source.release, name)]
+def _open_paper_study(source: Source, models: Mapping[str, str], epochs: int | None) -> Study:
+    datasets = [name for name in DATASETS if _has_release(source.release, name)]
     value = {
         "study": "bench: the paper's grid",
         "results": str((source.work / "whole").resolve()),
@@ -121,7 +123,7 @@ def _paper_study(source: Source, models: Mapping[str, str], epochs: int | None) 
     return open_study(file)
 
 
-def _is_there(release: str, dataset: str) -> bool:
+def _has_release(release: str, dataset: str) -> bool:
     if release == TINY_WORLD:
         return True
     try:
@@ -131,7 +133,7 @@ def _is_there(release: str, dataset: str) -> bool:
     return True
 
 
-def _baseline(study: Study, case: Case) -> Stage:
+def _find_baseline(study: Study, case: Case) -> Stage:
     return next(
         stage
         for stage in study.plan.stages
@@ -148,7 +150,7 @@ def _place_ids(study: Study, case: Case, encoded: Path) -> None:
     shutil.copytree(encoded, place)
 
 
-def _train(study: Study, stage: Stage, threads: int) -> float:
+def _train_stage(study: Study, stage: Stage, threads: int) -> float:
     """Return the seconds from the start of ``tasktransfer train`` to its end."""
     out = Path(study.get_node_folder(stage))
     shutil.rmtree(out, ignore_errors=True)
@@ -158,14 +160,14 @@ def _train(study: Study, stage: Stage, threads: int) -> float:
     ]  # fmt: skip
     began = time.monotonic()
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment(threads)
+        command, capture_output=True, text=True, check=False, env=build_environment(threads)
     )
     if done.returncode or not (out / RECORD).exists():
-        raise TrainingError(f"{stage.label}: {tail(done.stderr)}")
+        raise TrainingError(f"{stage.label}: {get_tail(done.stderr)}")
     return time.monotonic() - began
 
 
-def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_record(record: Mapping[str, Any]) -> dict[str, Any]:
     made, cost = record["provenance"], record["provenance"]["training"]
     return {
         "seconds": made["seconds"],
@@ -180,7 +182,7 @@ def _phases(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grid(study: Study) -> dict[str, Any]:
+def _estimate_grid(study: Study) -> dict[str, Any]:
     """Return the estimate of ``tasktransfer plan`` for all trainings on one device."""
     seen = summarise_study(study, devices=1)
     total = seen["estimate"]["total"]

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.source_differences import compare_sources
-from benchmarks.source_order import comparisons, seeds_alike, share
+from benchmarks.source_order import compare_models, compare_seeds, compute_share
 from printed_intervals import list_intervals, list_wrong_intervals
 from shipped_records import merged
 from tasktransfer.core.nodes import Outcome
@@ -453,12 +453,12 @@ def test_what_the_page_says_of_larger_models(larger: Study, study: Study, result
     )
     mpnet, smollm = (own[own["model"] == name] for name in ("mpnet", "smollm2-135m"))
     for who, rows in (
-        ("mpnet, MiniLM", comparisons(mpnet, matrix)),
-        ("SmolLM2, MiniLM", comparisons(smollm, matrix)),
-        ("mpnet, SmolLM2", comparisons(mpnet, smollm)),
-        ("MiniLM's first seed, its second", seeds_alike(matrix, mpnet)),
+        ("mpnet, MiniLM", compare_models(mpnet, matrix)),
+        ("SmolLM2, MiniLM", compare_models(smollm, matrix)),
+        ("mpnet, SmolLM2", compare_models(mpnet, smollm)),
+        ("MiniLM's first seed, its second", compare_seeds(matrix, mpnet)),
     ):
-        mean, low, high = (100 * value for value in share(rows))
+        mean, low, high = (100 * value for value in compute_share(rows))
         counted = f"{rows['same'].sum():g} of {len(rows)}"
         assert f"| {who} | {counted} | {mean:.0f} % | {low:.0f} to {high:.0f} % |" in LARGER
     for row in write_statistics(larger)["summary"].itertuples():

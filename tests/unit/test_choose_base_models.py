@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from benchmarks import choose_best_cells
-from benchmarks.choose_base_models import best_and_worst, learnt, preset
+from benchmarks.choose_base_models import format_preset, select_best_and_worst, select_learnt_tasks
 from tasktransfer.designs import load_config
 
 TASKS = [
@@ -55,15 +55,15 @@ def tables(tmp_path: Path) -> Path:
 def test_the_best_and_the_worst_sources_are_named(tables: Path) -> None:
     runs = pd.read_parquet(tables / "runs.parquet")
     first = runs[runs["seed"] == 0]
-    assert best_and_worst(first, TASKS[2], 1) == [(TASKS[4], "best"), (TASKS[0], "worst")]
+    assert select_best_and_worst(first, TASKS[2], 1) == [(TASKS[4], "best"), (TASKS[0], "worst")]
     with pytest.raises(SystemExit, match="4 sources, but --each needs 6"):
-        best_and_worst(first, TASKS[2], 3)
+        select_best_and_worst(first, TASKS[2], 3)
     reference = pd.read_parquet(tables / "reference.parquet")
-    assert learnt(first, reference, 2) == [TASKS[4], TASKS[3]]
+    assert select_learnt_tasks(first, reference, 2) == [TASKS[4], TASKS[3]]
 
 
 def test_the_preset_is_a_study_and_no_test_score_changes_it(tables: Path) -> None:
-    text = preset(tables, "DailyDialog", 3, 2)
+    text = format_preset(tables, "DailyDialog", 3, 2)
     (tables / "base.yaml").write_text(text)
     pairs = yaml.safe_load(text)["datasets"]["DailyDialog"]["pairs"]
     assert [pair["target"] for pair in pairs[::4]] == TASKS[:1:-1]
@@ -72,11 +72,11 @@ def test_the_preset_is_a_study_and_no_test_score_changes_it(tables: Path) -> Non
     runs = pd.read_parquet(tables / "runs.parquet")
     other = runs.assign(score=np.random.default_rng(0).permutation(runs["score"]))
     other.to_parquet(tables / "runs.parquet")
-    assert preset(tables, "DailyDialog", 3, 2) == text
+    assert format_preset(tables, "DailyDialog", 3, 2) == text
 
 
 def test_cells_that_gain_most_on_dev_are_compared_with_controls(tables: Path) -> None:
-    (tables / "controls.yaml").write_text(choose_best_cells.preset(tables, 2))
+    (tables / "controls.yaml").write_text(choose_best_cells.format_preset(tables, 2))
     config = load_config(tables / "controls.yaml")
     # The gain over a target's baseline is the number of its source.
     assert config.datasets[0].pairs == ((TASKS[4], TASKS[0]), (TASKS[4], TASKS[1]))

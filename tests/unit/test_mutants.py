@@ -50,7 +50,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_each_mutant_changes_one_place(module: ModuleType) -> None:
     found = mutants.list_mutants("shop_to_change.py")
     assert sorted(mutant.change for mutant in found) == sorted(CHANGES)
-    texts = {ast.unparse(mutants.mutate(mutant)) for mutant in found}
+    texts = {ast.unparse(mutants.build_mutant_tree(mutant)) for mutant in found}
     assert len(texts) == len(found)
     assert ast.unparse(ast.parse(MODULE)) not in texts
 
@@ -97,9 +97,9 @@ def test_a_redundant_test_has_neither_a_branch_nor_a_mutant_alone() -> None:
 
 
 def test_a_fork_that_fails_or_takes_too_long_returns_nothing() -> None:
-    assert redundant_tests.in_fork(lambda: {"a": 1}, 1) == {"a": 1}
-    assert redundant_tests.in_fork(lambda: 1 / 0, 1) is None
-    assert redundant_tests.in_fork(lambda: sum(iter(int, 1)), 0) is None
+    assert redundant_tests.run_in_fork(lambda: {"a": 1}, 1) == {"a": 1}
+    assert redundant_tests.run_in_fork(lambda: 1 / 0, 1) is None
+    assert redundant_tests.run_in_fork(lambda: sum(iter(int, 1)), 0) is None
 
 
 def test_the_page_of_redundant_tests_shows_its_results() -> None:

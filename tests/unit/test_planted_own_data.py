@@ -13,7 +13,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from benchmarks.planted_own_data import FOUND, TRUTH, WORLDS, config, dialogues, words_of, write
+from benchmarks.planted_own_data import (
+    FOUND,
+    TRUTH,
+    WORLDS,
+    build_config,
+    generate_dialogues,
+    sample_words,
+    write_study,
+)
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.report.first_source import describe_first_sources
@@ -23,8 +31,8 @@ CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv
 
 def labels_of_words(dataset: str, subject: str, world: str) -> dict[str, set[str]]:
     """Return words of the target's subject → labels of the training dialogues with that word."""
-    known, found = set(words_of(0)["intent"]), defaultdict(set)
-    for row in dialogues(dataset, "train", world, 0):
+    known, found = set(sample_words(0)["intent"]), defaultdict(set)
+    for row in generate_dialogues(dataset, "train", world, 0):
         said = " ".join(turn["content"] for turn in row["messages"]).split()
         for word in known & set(said):
             found[word].add(row[subject].rpartition("-")[2])
@@ -36,7 +44,7 @@ def test_one_source_tells_what_the_target_needs_and_scrambled_it_does_not() -> N
     source = labels_of_words("Sources", "kin", "helped")
     assert all(len(labels) == 1 for labels in source.values())
     assert all(source[word] == labels for word, labels in target.items())
-    assert len(source) == len(words_of(0)["intent"]) > len(target)
+    assert len(source) == len(sample_words(0)["intent"]) > len(target)
     scrambled = labels_of_words("Sources", "kin", "scrambled")
     assert sum(len(labels) > 1 for labels in scrambled.values()) > 0.9 * len(scrambled)
     assert not labels_of_words("Sources", "weather", "unhelped")
@@ -44,8 +52,8 @@ def test_one_source_tells_what_the_target_needs_and_scrambled_it_does_not() -> N
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_a_world_is_a_study(world: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, world, 0, 1)
-    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == config(world, 0, 1)
+    write_study(tmp_path, world, 0, 1)
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text()) == build_config(world, 0, 1)
     monkeypatch.chdir(tmp_path)
     try:
         runs = open_study("config.yaml").plan.runs

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.training_speed import compare, matrix_rate, table
 from benchmarks.training_speed.__main__ import main
-from benchmarks.training_speed.cases import CASES, parse_case, volume_for
+from benchmarks.training_speed.cases import CASES, compute_volume, parse_case
 from tasktransfer.errors import ConfigError
 
 ENCODER, DECODER = CASES[0], CASES[4]
@@ -24,15 +24,17 @@ def test_cases_are_parsed_and_others_refused() -> None:
 
 
 def test_updates_are_of_full_batches() -> None:
-    assert volume_for(4, 621, None).instances == 240
-    few = volume_for(5, 121, 40)  # two full batches: three passes
+    assert compute_volume(4, 621, None).instances == 240
+    few = compute_volume(5, 121, 40)  # two full batches: three passes
     assert (few.instances, few.epochs, few.updates, few.evaluate) == (120, 3, 6, 40)
     with pytest.raises(ConfigError, match="59 training instances"):
-        volume_for(1, 59, None)
+        compute_volume(1, 59, None)
 
 
 def test_contestants_take_turns() -> None:
-    turns = list(compare.order([ENCODER, DECODER], ["tasktransfer", "tlidb", "hf_trainer"], 2))
+    turns = list(
+        compare.iterate_turns([ENCODER, DECODER], ["tasktransfer", "tlidb", "hf_trainer"], 2)
+    )
     assert len(turns) == 12
     assert [t.contestant for t in turns[:3]] == ["tasktransfer", "tlidb", "hf_trainer"]
     assert [t.contestant for t in turns[6:9]] == ["tlidb", "hf_trainer", "tasktransfer"]
@@ -41,14 +43,16 @@ def test_contestants_take_turns() -> None:
 
 
 def test_who_is_absent_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "git clone" in str(compare.absent("tlidb", None))
-    assert f"{tmp_path} has no tlidb/examples/train.py" in str(compare.absent("tlidb", tmp_path))
+    assert "git clone" in str(compare.explain_absence("tlidb", None))
+    assert f"{tmp_path} has no tlidb/examples/train.py" in str(
+        compare.explain_absence("tlidb", tmp_path)
+    )
     (tmp_path / "tlidb" / "examples").mkdir(parents=True)
     (tmp_path / "tlidb" / "examples" / "train.py").touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    assert "pip install scikit-learn" in str(compare.absent("tlidb", tmp_path))
-    assert "pip install accelerate" in str(compare.absent("hf_trainer", None))
-    assert compare.absent("tasktransfer", None) is None
+    assert "pip install scikit-learn" in str(compare.explain_absence("tlidb", tmp_path))
+    assert "pip install accelerate" in str(compare.explain_absence("hf_trainer", None))
+    assert compare.explain_absence("tasktransfer", None) is None
 
 
 def measured(train: float, **others: Any) -> dict[str, Any]:
@@ -63,7 +67,7 @@ def measured(train: float, **others: Any) -> dict[str, Any]:
 def test_medians_and_shares() -> None:
     runs = [measured(2.0), measured(6.0, start_up=9.0), measured(3.0, start_up=4.0)]
     forward = {"train": 50.0, "dev": 1.0, "test": 80.0}
-    row = compare.summarise(runs, forward, 2, {"float32": 1000.0, "bfloat16": 1.0})
+    row = compare.summarise_runs(runs, forward, 2, {"float32": 1000.0, "bfloat16": 1.0})
     assert row["train_samples_per_second"] == 40.0
     assert row["train_spread"] == [20.0, 60.0]
     assert row["test_samples_per_second"] == 20.0
@@ -78,13 +82,13 @@ def test_medians_and_shares() -> None:
 def test_each_precision_of_a_contestant_has_a_limit(cuda: bool) -> None:
     """A fraction of a limit that was not measured would end the bench after its last run."""
     computed_in = {"float32", "bfloat16"} | ({"float16"} if cuda else set())  # TLiDB's fp16
-    assert set(matrix_rate.precisions(cuda)) == computed_in
+    assert set(matrix_rate.list_precisions(cuda)) == computed_in
 
 
 def test_time_left_is_of_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(compare.time, "monotonic", lambda: now[0])
-    turns = list(compare.order([ENCODER], ["tasktransfer", "tlidb"], 2))
+    turns = list(compare.iterate_turns([ENCODER], ["tasktransfer", "tlidb"], 2))
     eta = compare.Eta(turns)
     assert eta.seconds_left() is None
     for turn, seconds in zip(turns[:2], (10.0, 30.0), strict=True):
@@ -108,9 +112,11 @@ def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_the_table_compares_with_this_trainer() -> None:
     forward = {"train": 1e9, "dev": 1e9, "test": 1e9}
-    own = compare.summarise([measured(2.0)], forward, 1, {"float32": 1e11})
-    other = compare.summarise([measured(8.0, contestant="tlidb")], forward, 1, {"float32": 1e11})
-    text = table.as_markdown(result_of([own, other]))
+    own = compare.summarise_runs([measured(2.0)], forward, 1, {"float32": 1e11})
+    other = compare.summarise_runs(
+        [measured(8.0, contestant="tlidb")], forward, 1, {"float32": 1e11}
+    )
+    text = table.format_markdown(result_of([own, other]))
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert lines[2].startswith("| this trainer | 60.0 |  | 10.0 | 20.0 |  |")
     assert lines[3].startswith("| TLiDB | 15.0 | 4.00 | 10.0 | 20.0 | 1.00 |")
