@@ -66,8 +66,8 @@ def parse_case(text: str) -> Case:
         if family == known and task in DATASETS[DATASET].tasks:
             return Case(known, task)
     raise ConfigError(
-        f"--cases {text}: The value is not a case. Write FAMILY:TASK with a family of {', '.join(FAMILIES)} "
-        f"and a task of {DATASET}, for example {CASES[0].name}."
+        f"--cases {text}: The value is not a case. Write FAMILY:TASK with a family of "
+        f"{', '.join(FAMILIES)} and a task of {DATASET}, for example {CASES[0].name}."
     )
 
 
