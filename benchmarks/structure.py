@@ -31,6 +31,13 @@ FIELDS = {
 """Command → fields of ``Design`` that say what the command does."""
 COMMANDS = "cli.analyse"
 """Module with the function of each command. Imports inside it are of the command."""
+FUNCTIONS = {
+    "collect": "collect_tables",
+    "statistics": "compute_statistics",
+    "figures": "draw_study_figures",
+    "report": "write_study_report",
+}
+"""Command → its function in ``COMMANDS``."""
 BELOW_RECORDS = frozenset({"", "errors", "files", "core", "config", "tasks", "metrics", "datasets"})
 BELOW_RECORDS |= {"data", "layers", "encoding", "models"}
 """Rooms that are imported by those that read records, and do not read any."""
@@ -188,7 +195,7 @@ def _read_declaration(tree: ast.Module) -> dict[str, ast.expr]:
 
 def _find_command_imports(modules: Modules, command: str) -> set[str]:
     """Return the modules imported by the functions that a command imports when it runs."""
-    function = _read_definitions(modules[COMMANDS].tree)[command]
+    function = _read_definitions(modules[COMMANDS].tree)[FUNCTIONS[command]]
     imported = _read_imported(modules, function)
     return set().union(*(_find_used_imports(modules, *place) for place in imported.values()))
 

@@ -15,15 +15,15 @@ FILES = {
     "cli/analyse": """
 from tasktransfer.cli import options
 
-def collect(study): design.collect(study)
+def collect_tables(study): design.collect(study)
 
-def statistics(study): design.statistics(study)
+def compute_statistics(study): design.statistics(study)
 
-def figures(study):
+def draw_study_figures(study):
     from tasktransfer.designs.shown import write_figures
     write_figures(study)
 
-def report(study):
+def write_study_report(study):
     from tasktransfer.designs.shown import write_report
     write_report(study)
 """,
@@ -53,13 +53,15 @@ def _compute(study):
 def _write(study):
     from tasktransfer.stats.means import means
 
-SMALL = Design(plan=plan, collect=commands.collect, statistics=_compute, shown=lambda _: SHOWN)
+SMALL = Design(
+    plan=plan, collect=commands.collect_tables, statistics=_compute, shown=lambda _: SHOWN
+)
 """,
     "designs/small/commands": """
 from tasktransfer import core, __version__
 from tasktransfer.designs.small.plan import plan
 
-def collect(study):
+def collect_tables(study):
     from tasktransfer.results import gather
 
 def choose(study):
@@ -143,7 +145,7 @@ def test_repeated_names_and_lines_are_counted(modules: structure.Modules) -> Non
     assert structure.find_repeated(modules, ast.ClassDef) == {"Run": ["core", "present.view"]}
     functions = structure.find_repeated(modules, ast.FunctionDef)
     assert functions == {
-        "collect": ["cli.analyse", "designs.small.commands"],
+        "collect_tables": ["cli.analyse", "designs.small.commands"],
         "explain": ["designs.shown", "operate"],
     }
     assert structure.count_code_lines(modules["present.view"]) == 7
