@@ -236,7 +236,7 @@ def test_a_reference_is_fitted_on_dev_too_if_asked(study: Any, tmp_path: Path) -
     assert weights[0] != weights[1]
     card = (tmp_path / "both" / "README.md").read_text()
     assert f"fitted on train and dev ({sizes['train'] + dev} instances)" in card
-    assert "The model without dev has" in card
+    assert "The model without dev scores" in card
     assert "without dev" not in (tmp_path / "alone" / "README.md").read_text()
     with pytest.raises(ConfigError, match=r"--train-on train\+dev: .* epoch is selected on dev"):
         export(study, tmp_path / "refused", "baseline", model="small", with_dev=True)
