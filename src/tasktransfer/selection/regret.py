@@ -18,7 +18,6 @@ from tasktransfer.present.numbers import (
     format_score,
     is_missing,
 )
-from tasktransfer.present.sentences import join_names
 from tasktransfer.present.text import format_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.selection.columns import RANDOM, SOURCE_MEAN
@@ -79,10 +78,7 @@ def _describe_difference(
     above = [name for name in better if name not in below]
     if not better:
         return f"no selector differs significantly from {called}"
-    parts = [
-        f"{join_names(some, len(some))} {how} {called}"
-        for some, how in _list_directions(below, above)
-    ]
+    parts = [f"{_join_names(some)} {how} {called}" for some, how in _list_directions(below, above)]
     return ", and ".join(parts)
 
 
@@ -90,6 +86,10 @@ def _list_directions(below: list[str], above: list[str]) -> Iterator[tuple[list[
     for names, word in ((below, "below"), (above, "above")):
         if names:
             yield names, f"{'is' if len(names) == 1 else 'are'} significantly {word}"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def as_text(frame: pd.DataFrame) -> str:
