@@ -137,7 +137,7 @@ def _select_recommended(
     row = read_recommendation(study, dataset, task)
     models = {each.model for each in candidates}
     if request.method is not None or row is None or request.model not in (None, "", *models):
-        return []  # ``select_method`` raises the error about an unknown model.
+        return []  # ``select_candidate`` raises the error about an unknown model.
     found = list_recommended_candidates(candidates, row)
     if not found or request.model not in (None, "", *(each.model for each in found)):
         model = f" with {row['model']}" if isinstance(row["model"], str) else ""
