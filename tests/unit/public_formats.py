@@ -344,6 +344,37 @@ FORMATS: dict[str, Format] = {
         {"chosen_topic": "chosen_topic"},
         notes=("unused text fields: persona",),
     ),
+    "questions and answers in two lists": Format(
+        "own.jsonl",
+        as_lines(
+            lambda n: {
+                "id": f"q{n}",
+                "source": topic(n),
+                "questions": turns(n, lambda n, t: {"input_text": f"{said(n, t)}?", "turn_id": t}),
+                "answers": turns(n, lambda n, t: {"input_text": said(n, t), "turn_id": t}),
+            }
+        ),
+        {"turns": "questions", "text": "input_text", "id": "id"},
+        {"source": "source"},
+        notes=("unused text fields: answers",),
+    ),
+    "threads of Slack": Format(
+        "own.json",
+        json.dumps(
+            utterances(
+                lambda n, t: {
+                    "type": "message",
+                    "text": said(n, t),
+                    "user": f"U{n % 7}{t % 2}",
+                    "ts": f"17000{n:02}{t}00.000000",
+                    "thread_ts": f"17000{n:02}000.000000",
+                    "topic": topic(n),
+                }
+            )
+        ),
+        {"text": "text", "speaker": "user", "id": "thread_ts"},
+        {"topic": "topic"},
+    ),
     "several sessions": Format(
         "msc.jsonl",
         as_lines(

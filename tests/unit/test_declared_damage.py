@@ -177,9 +177,10 @@ CASES: dict[str, Case] = {
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
     "no gzip": Case(b"hello", "is not compressed", "remove .gz", name="train.jsonl.gz"),
     "unknown ending": Case(
-        b"hello", "train.xlsx", "not a supported format", "Save the file as", name="train.xlsx"
+        b"hello", "train.xlsx", "not a supported format", "Save the sheet as CSV", name="train.xlsx"
     ),
     "no ending": Case(b"hello", "train", "has no extension", "Save the file as", name="train"),
+    "a text file": Case(b"hello", ".txt", "not a supported", "to JSON lines", name="train.txt"),
 }
 
 

@@ -24,6 +24,22 @@ FORMATS = {
     ".arrow": "arrow",
 }
 """File name extension → format. Text files may have ``.gz`` after it."""
+_AS_JSON_LINES = (
+    "Convert it to JSON lines (.jsonl), with one dialogue per line, such as "
+    '{"messages": [{"speaker": "Ann", "text": "My parcel is late."}], "label": "delivery"}'
+)
+REMEDIES = {
+    ".txt": _AS_JSON_LINES,
+    ".yml": _AS_JSON_LINES,
+    ".yaml": _AS_JSON_LINES,
+    ".xml": _AS_JSON_LINES,
+    ".html": _AS_JSON_LINES,
+    ".xls": "Save the sheet as CSV UTF-8 (.csv)",
+    ".xlsx": "Save the sheet as CSV UTF-8 (.csv)",
+    ".ods": "Save the sheet as CSV in UTF-8 (.csv)",
+    ".zip": "Extract the archive",
+}
+"""Extension of a file that cannot be read → remedy."""
 SAVED_DATASET_FILES = ("dataset_info.json", "state.json")
 """Files that mark a folder written by ``Dataset.save_to_disk``."""
 _WILDCARD = re.compile(r"[*?]")
@@ -146,8 +162,8 @@ def check_file(path: Path, key: str) -> DataFile:
     if ending not in FORMATS:
         problem = f"The extension {ending!r} is not a supported format"
         raise DataError(
-            f"{path}: {problem if ending else 'The file name has no extension'}. Save the file as "
-            f"one of {', '.join(FORMATS)}."
+            f"{path}: {problem if ending else 'The file name has no extension'}. "
+            f"{REMEDIES.get(ending, 'Save the file as one of ' + ', '.join(FORMATS))}."
         )
     return DataFile(path, FORMATS[ending])
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -41,9 +42,9 @@ from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
 from tasktransfer.datasets.guess.names import find_grouping_field
 from tasktransfer.datasets.guess.order import find_restarting_counter
+from tasktransfer.datasets.guess.split_fields import describe_split_fields
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
-    are_split_names,
     join_columns,
     propose_parallel_list_tasks,
     propose_row_tasks,
@@ -127,12 +128,7 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
         )
     if fit.model.turns is None and fit.model.id is None:
         notes += _describe_turn_marks(fit)
-    notes += [
-        f"{key} names the split of each row, but is not used. Write the rows of each split to "
-        "their own file, and name the files."
-        for key, values in columns.items()
-        if are_split_names(values)
-    ]
+    notes += describe_split_fields(columns, Path(location))
     columns = expand_lists(expand_object_lists(columns, len(plain)), len(plain))
     proposed = _propose_tasks(fit.model, plain, columns, groups, decoded.keys)
     tasks: dict[str, Section] = {}
@@ -317,7 +313,11 @@ def _has_list_index(path: str) -> bool:
 
 
 def _is_prose(values: Sequence[Any]) -> bool:
-    texts = [item for value in values for item in _as_list(value) if item is not None]
+    items = [item for value in values for item in _as_list(value) if item is not None]
+    texts = list[Any]()
+    for item in items:
+        is_object = isinstance(item, Mapping)
+        texts += [v for v in item.values() if isinstance(v, str)] if is_object else [item]
     are_texts = is_mostly_true(isinstance(item, str) for item in texts)
     return (
         are_texts and compute_mean_words([t for t in texts if isinstance(t, str)]) > MIN_TEXT_WORDS

@@ -26,8 +26,8 @@ DIALOGUE_WORDS = frozenset(
     )
 )
 """Words in the names of fields that name dialogues."""
-NUMBER_WORDS = frozenset({"nr", "no", "num", "number", "index", "idx", "key", "name", "ref"})
-"""Words in the names of fields that name or number things."""
+NUMBER_WORDS = frozenset({"nr", "no", "num", "number", "index", "idx", "key", "name", "ref", "ts"})
+"""Words in the names of fields that name or number things; Slack's ``thread_ts`` is a time."""
 PEOPLE_WORDS = frozenset(
     (
         *("user", "speaker", "author", "from", "sender", "annotator", "worker", "rater", "agent"),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
-from tasktransfer.datasets.declared.files import SPLIT_WORDS
 from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.datasets.guess.columns import (
     MAX_LABELS,
@@ -27,6 +26,7 @@ from tasktransfer.datasets.guess.columns import (
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.names import is_id_name
 from tasktransfer.datasets.guess.order import TIME_WORDS, is_order_field
+from tasktransfer.datasets.guess.split_fields import are_split_names
 
 ANSWER_NAMES = ("answer", "answers", "gold")
 SEPARATORS = ("|", ";")
@@ -174,12 +174,6 @@ def _describe_joined_labels(key: str, values: Sequence[Any]) -> str:
                 "between them; if they are, set kind: multi_label"
             )
     return ""
-
-
-def are_split_names(values: Sequence[Any]) -> bool:
-    """Return whether a field names the split of each row, in words such as train, dev and test."""
-    found = {str(value).strip().lower() for value in values if not is_null(value)}
-    return len({SPLIT_WORDS.get(word, word) for word in found}) > 1 and found <= SPLIT_WORDS.keys()
 
 
 def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
