@@ -33,7 +33,7 @@ else:
     package = LazyPackage("tasktransfer.designs.transfer.tables")
     names, printed_rows = package.names, package.printed_rows
 
-_PAIRS = "at least three source-target pairs with different values"
+_PAIRS = "at least three source-target pairs with values that are not all equal"
 """Requirement of a rank correlation (``stats.correlation``)."""
 _GROUP = (
     make_text_column("dataset", "Dataset"),
@@ -126,7 +126,7 @@ TABLES = (
             *(make_number_column(name, name.replace(" x ", " × "), ".0%") for name in COMPONENTS),
         ),
         ("dataset", "model", "algorithm"),
-        needs="different deltas from several sources and targets, or from several seeds",
+        needs="deltas of several sources and targets, or of several seeds, that are not all equal",
         nothing="has no pair of tasks",
     ),
     _declare_table(
