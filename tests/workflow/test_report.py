@@ -18,6 +18,7 @@ from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
 from tasktransfer.designs.transfer.frames import CURVES
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
+from tasktransfer.results.common_frames import ROUNDS
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
@@ -25,6 +26,7 @@ pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from report_reader import (
     CUT,
@@ -97,8 +99,18 @@ def results() -> Frames:
         {
             "prompted": build_frame(prompted, PROMPTED),
             "training_curves": build_frame(curves, CURVES),
+            "training_rounds": build_frame(list_rounds(), ROUNDS),
         }
     )
+
+
+def list_rounds() -> Iterator[tuple[Any, ...]]:
+    """Yield the rounds of fifteen trainings of two seeds; round 1 is selected."""
+    for number in range(15):
+        label, seed = f"T{number}", number % 2
+        path = f"stages/baseline/DailyDialog/bert/{label}/seed{seed}-ab"
+        for round_, (loss, score) in enumerate([(None, 10.0), (0.7, 30.0), (0.4, 20.0)]):
+            yield label, "bert", seed, path, round_, loss, score, round_ == 1
 
 
 @pytest.fixture(scope="module")
@@ -315,6 +327,26 @@ def test_records_have_their_curves_beside_the_baseline_s(page: Any) -> None:
     assert heights[1] < heights[2] < heights[0], "the best round is at the top"
     cell(page, A, B).click()  # a cell without curves
     assert not records.find_elements(By.CSS_SELECTOR, "svg")
+
+
+def test_the_learning_curves_of_every_training_are_filtered_and_drawn_in_parts(page: Any) -> None:
+    page.execute_script("document.getElementById('trainings').open = true")
+    listed = page.find_element(By.ID, "training-curves")
+    count = page.find_element(By.ID, "training-count")
+    WebDriverWait(page, 5).until(lambda _: count.text == "12 of 15 shown")
+    first = listed.find_element(By.TAG_NAME, "li")
+    assert [one.get_attribute("aria-label") for one in first.find_elements(By.TAG_NAME, "svg")] == [
+        "training loss by round: none, 0.7, 0.4",
+        "dev score by round: 10, 30, 20",
+    ]
+    assert "training loss 0.7" in first.text
+    assert "dev score 30" in first.text
+    page.find_element(By.ID, "more-trainings").click()
+    assert len(listed.find_elements(By.TAG_NAME, "li")) == 15
+    page.find_element(By.ID, "training-words").send_keys("bert seed 1")
+    assert [one.text for one in listed.find_elements(By.TAG_NAME, "h4")] == [
+        f"baseline · DailyDialog · bert · T{number}, seed 1" for number in range(1, 15, 2)
+    ]
 
 
 def test_pointing_at_a_task_shows_its_card(page: Any) -> None:

@@ -117,3 +117,8 @@ def format_named_p(name: str, value: Any) -> str:
     """Format a p-value or q-value for a sentence, such as ``p = 0.021`` or ``q < 0.001``."""
     text = format_p_value(value)
     return f"{name} {text}" if text.startswith("<") else f"{name} = {text}"
+
+
+def round_significant(value: float) -> float | None:
+    """Round a number to four significant digits, or return None for NaN."""
+    return None if is_missing(value) else float(f"{value:.4g}")

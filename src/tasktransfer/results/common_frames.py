@@ -1,4 +1,4 @@
-"""Frames that every design has: runs, scores, resources, missing results and problems."""
+"""Frames of every design: runs, scores, resources, training rounds, missing results, problems."""
 
 from __future__ import annotations
 
@@ -14,9 +14,19 @@ from tasktransfer.core.runs import Run
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.finished import read_node_state
-from tasktransfer.results.frames import COMMON, NUMBER, TEXT, TEXTS, WHOLE, Columns, Frame, Frames
+from tasktransfer.results.frames import (
+    COMMON,
+    FLAG,
+    NUMBER,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Columns,
+    Frame,
+    Frames,
+)
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.records import NOUNS, get_selected_round
+from tasktransfer.results.records import NOUNS, find_selection, get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import SPLITS
@@ -44,6 +54,17 @@ RESOURCES: Columns = (
     ("precision", TEXT, "floating-point precision; null if unknown"),
     ("commit", TEXT, "commit of the code that created the record"),
     ("recipe", WHOLE, "version of the code that created the record"),
+)
+
+ROUNDS: Columns = (
+    ("label", TEXT, "name of the training in its study"),
+    ("model", TEXT, "trained model"),
+    ("seed", WHOLE, "random seed"),
+    ("path", TEXT, "folder of the training, relative to the results folder"),
+    ("round", WHOLE, "epoch or evaluation step; 0 is the untrained model"),
+    ("loss", NUMBER, "training loss, mean over the training's tasks; null for round 0"),
+    ("dev_score", NUMBER, "score on dev that selects the round, in the measure's own unit"),
+    ("selected", FLAG, "true for the round with the best score on dev"),
 )
 
 _Limit = tuple[tuple[str, ...], int]
@@ -81,6 +102,7 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
             ("path", TEXT, "folder of the node, relative to the results folder"),
         ),
         "resources": RESOURCES,
+        "training_rounds": ROUNDS,
         "missing": (
             *run,
             ("variant", TEXT, "selector, learner, recipe or other variant; null if there is none"),
@@ -108,6 +130,7 @@ def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
         "runs": _make_run_rows,
         "scores": _make_score_rows,
         "resources": _make_resource_rows,
+        "training_rounds": _make_round_rows,
         "missing": _make_missing_rows,
         "problems": _make_problem_rows,
     }
@@ -138,6 +161,24 @@ def _make_resource_rows(about: Sequence[str], frames: Frames) -> Iterator[Values
     collected = frames.collected
     nodes = (node for node in collected.study.plan.nodes if collected.has_record(node))
     return (_make_resource_row(collected, node) for node in nodes)
+
+
+def _make_round_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
+    """Yield one row per round of every finished training."""
+    collected = frames.collected
+    for node in collected.study.plan.nodes:
+        if isinstance(node, Stage) and collected.has_record(node):
+            yield from _list_rounds(collected.record(node), node)
+
+
+def _list_rounds(record: Record, node: Stage) -> Iterator[Values]:
+    course = record["training"]
+    selection = find_selection(record, node.select_on)
+    for entry, score in zip(course["rounds"], selection["scores"], strict=True):
+        losses = entry["train_loss"].values()
+        loss = sum(losses) / len(losses) if losses else None
+        names = (node.label, node.model.name, node.seed, node.path)
+        yield *names, entry["round"], loss, score, entry["round"] == selection["round"]
 
 
 def _make_missing_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:

@@ -35,9 +35,9 @@ Column = tuple[str, str, str]
 """Name, type, meaning."""
 Columns = Sequence[Column]
 
-COMMON = ("runs", "scores", "resources", "missing", "problems")
+COMMON = ("runs", "scores", "resources", "training_rounds", "missing", "problems")
 """Frames that every design has (``results.common_frames``)."""
-COMMON_VERSION = 3
+COMMON_VERSION = 4
 """Version of the common frames' code; raise it when their numbers or columns change."""
 
 Value = TypeVar("Value")

@@ -26,6 +26,7 @@ from tasktransfer.results.schema import (
     Provenance,
     Record,
     RowsFile,
+    Selected,
     Sizes,
     TaskResult,
     TrainingResult,
@@ -144,12 +145,22 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> SelectedRoun
     Raises:
         RecordError: the training has no selection on these tasks.
     """
-    course = record["training"]
-    for selection in course["selections"]:
+    rounds = record["training"]["rounds"]
+    selection = find_selection(record, select_on)
+    best = rounds[selection["round"] - rounds[0]["round"]]
+    dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
+    return SelectedRound(best["round"], selection["dev_score"], dev)
+
+
+def find_selection(record: Record, select_on: Sequence[str]) -> Selected:
+    """Return a training's selection on the dev splits of these tasks.
+
+    Raises:
+        RecordError: the training has no selection on these tasks.
+    """
+    for selection in record["training"]["selections"]:
         if tuple(selection["select_on"]) == tuple(select_on):
-            best = course["rounds"][selection["round"] - course["rounds"][0]["round"]]
-            dev = {task: best["dev"][task] for task in select_on if task in best["dev"]}
-            return SelectedRound(best["round"], selection["dev_score"], dev)
+            return selection
     raise RecordError(
         f"{record['node']['label']}: The best round was selected on "
         f"{', '.join('+'.join(tasks) for tasks in list_selections(record))}, but it must be "

@@ -1,20 +1,29 @@
-"""Cost and provenance of a study of any design, from the common tables."""
+"""Cost, learning curves and provenance of a study of any design, from the common tables."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from importlib import metadata as packages
+from pathlib import PurePosixPath
+from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 
 from tasktransfer.present.columns import make_number_column, make_text_column
-from tasktransfer.present.html import HtmlTable, build_table
+from tasktransfer.present.declared import Block
+from tasktransfer.present.html import HtmlTable, build_table, create_environment
 from tasktransfer.present.marks import MARK, SUBSTITUTE, describe_limits, list_substitutes
+from tasktransfer.present.numbers import round_significant
+from tasktransfer.present.page.text import HERE, escape_json
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
+from tasktransfer.results.state import RECORD
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"
+MEASURES = ("loss", "dev_score")
 SHORT = 12
 """Number of characters of a printed digest, as in the paths of results."""
 
@@ -50,6 +59,38 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
         ),
         keys=2,
     )
+
+
+def build_curves(rounds: pd.DataFrame) -> Block | None:
+    """Return the block with the learning curves, or None if there are no trainings.
+
+    Args:
+        rounds: rows of the frame ``training_rounds``.
+    """
+    if rounds.empty:
+        return None
+    trainings = [
+        _describe_training(str(path), rows)
+        for path, rows in rounds.groupby("path", sort=False, observed=True)
+    ]
+    template = create_environment(HERE).get_template("curves.html.j2")
+    html = template.render(count=len(trainings), data=escape_json(trainings))
+    return Block(html=Markup(html))
+
+
+def _describe_training(path: str, rows: pd.DataFrame) -> list[Any]:
+    """Return name, seed, record, losses, dev scores and the index of the selected round."""
+    selected = [*rows["selected"]].index(True)
+    curves: Sequence[list[float | None]] = [
+        [*map(round_significant, rows[key])] for key in MEASURES
+    ]
+    record = f"{path}/{RECORD}"
+    return [_format_training(path), int(rows["seed"].iloc[0]), record, *curves, selected]
+
+
+def _format_training(path: str) -> str:
+    """Return the parts of a training's folder between ``stages`` and the seed's folder."""
+    return " · ".join(PurePosixPath(path).parts[1:-1])
 
 
 def list_facts(frames: Frames) -> list[tuple[str, str]]:

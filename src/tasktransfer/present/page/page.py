@@ -20,13 +20,15 @@ from tasktransfer.present.page.missing_results import (
     format_warnings,
     is_only_waiting,
 )
-from tasktransfer.present.page.origin import build_cost_table
+from tasktransfer.present.page.origin import build_cost_table, build_curves
 from tasktransfer.present.page.text import HERE, hash_text, read_package_text
 from tasktransfer.present.tables import AbsentOutput, build_printed_tables, to_html
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 
 STYLES = ("page.css",)
+FIRST_SCRIPT = "curves.js"
+"""Script that the designs' scripts use."""
 SCRIPTS = ("explain.js", "tables.js")
 LINKS_NOTE = (
     "This file contains all text, tables and figures. Links to records and PDFs work only while "
@@ -90,7 +92,7 @@ def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Pat
 def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
     """Return the page as HTML, with links that are relative to ``folder``."""
     style = "\n".join(map(read_package_text, (*STYLES, *shown.styles)))
-    script = "\n".join(map(read_package_text, (*shown.scripts, *SCRIPTS)))
+    script = "\n".join(map(read_package_text, (FIRST_SCRIPT, *shown.scripts, *SCRIPTS)))
     metadata = frames.metadata
     return (
         create_environment(HERE, _select_short_names(metadata.shorts))
@@ -176,6 +178,7 @@ def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequenc
         missing, problems, columns, sum(c.head.kind != "long" for c in columns)
     )
     nodes = frames.metadata.facts.get(MISSING, "")
+    curves = filter(None, [build_curves(frames["training_rounds"])])
     lost = [Block(text=f"No record exists for {nodes}.")] if nodes else []
     return {
         "answer": [Block(text=sentence) for sentence in shown.answer(frames)],
@@ -183,7 +186,7 @@ def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequenc
         "cost": [Block(table=build_cost_table(frames["resources"]))]
         if len(frames["resources"])
         else [],
-        "made": [Block(facts=[*shown.facts(frames)]), Block(text=LINKS_NOTE)],
+        "made": [Block(facts=[*shown.facts(frames)]), Block(text=LINKS_NOTE), *curves],
     }
 
 

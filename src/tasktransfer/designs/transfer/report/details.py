@@ -12,13 +12,13 @@ import pandas as pd
 
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError
+from tasktransfer.present.numbers import round_significant
 
 RunKey = tuple[Any, ...]
 """Dataset, model, algorithm, source, target and seed of a run."""
 Curve = list[float | None]
 _KEYS = ("dataset", "model", "algorithm", "source", "target", "seed")
 _MEASURES = ("loss", "dev_score")
-_DIGITS = 4
 _MOST_LABELS = 12
 """Maximum number of labels that a card lists."""
 
@@ -32,13 +32,9 @@ def group_curves(curves: pd.DataFrame) -> dict[RunKey, list[Curve]]:
     """Map each run to its losses and dev scores by round. A loss is None if there is none."""
     ordered = curves.sort_values("round", kind="stable")
     return {
-        key: [[_round_number(value) for value in rows[measure]] for measure in _MEASURES]
+        key: [[round_significant(value) for value in rows[measure]] for measure in _MEASURES]
         for key, rows in ordered.groupby(list(_KEYS), sort=False)
     }
-
-
-def _round_number(value: float) -> float | None:
-    return None if pd.isna(value) else float(f"{value:.{_DIGITS}g}")
 
 
 class TaskDetails(TypedDict):

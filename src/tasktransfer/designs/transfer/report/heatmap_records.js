@@ -3,27 +3,9 @@
 
 const details = (() => {
   const { number } = words;
+  const { element, link } = curves;
   const RECORD = "record (file next to this page)";
   const CURVES = ["loss by round", "dev score by round"];
-  const [WIDTH, HEIGHT] = [120, 44];
-
-  function build(made, attributes, children) {
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value !== null) made.setAttribute(name, value);
-    }
-    made.append(...children);
-    return made;
-  }
-
-  const element = (tag, attributes = {}, ...children) =>
-    build(document.createElement(tag), attributes, children);
-  const shape = (tag, attributes, ...children) =>
-    build(document.createElementNS(SVG, tag), attributes, children);
-
-  // The browser knows the namespace of drawings, so that the page contains no address.
-  const parsed = document.createElement("template");
-  parsed.innerHTML = "<svg></svg>";
-  const SVG = parsed.content.firstChild.namespaceURI;
 
   function list(className, lines) {
     return element("ul", { class: className }, ...lines.map((line) => element("li", {}, line)));
@@ -77,11 +59,11 @@ const details = (() => {
     const files = transfer ? [RECORD, `baseline’s ${RECORD}`] : [RECORD];
     const heads = ["seed", ...numbers, ...scales.map(({ name }) => name), "digest", ...files];
     const grey = transfer ? " Grey curves show the baseline." : "";
-    const curves = scales.length ? ` The curves show the last training step.${grey}` : "";
+    const drawn = scales.length ? ` The curves show the last training step.${grey}` : "";
     const made = element(
       "table",
       {},
-      element("caption", {}, `One row per seed. Records are files next to this page.${curves}`),
+      element("caption", {}, `One row per seed. Records are files next to this page.${drawn}`),
       element(
         "thead",
         {},
@@ -117,41 +99,19 @@ const details = (() => {
 
   // Return name, measure and range of the curves of a cell; null without curves.
   function makeScale(pairs, name, measure) {
-    const values = pairs.flat().flatMap((run) => curve(run, measure));
-    const known = values.filter((value) => value !== null);
-    return known.length ? { name, measure, low: Math.min(...known), high: Math.max(...known) } : null;
+    const limits = curves.range(pairs.flat().flatMap((run) => curve(run, measure)));
+    return limits && { name, measure, limits };
   }
 
-  function plot({ name, measure, low, high }, run, baseline) {
+  function plot({ name, measure, limits }, run, baseline) {
     const [values, own] = [curve(run, measure), curve(baseline, measure)];
     if (!values.some((value) => value !== null)) return "–";
-    const rounds = Math.max(values.length, own.length);
-    const x = (index) => 4 + (index * (WIDTH - 8)) / Math.max(1, rounds - 1);
-    const y = (value) => 4 + ((high - value) / (high - low || 1)) * (HEIGHT - 8);
-    const line = (numbers, className) => {
-      const points = numbers.flatMap((value, index) =>
-        value === null ? [] : [`${x(index).toFixed(1)},${y(value).toFixed(1)}`],
-      );
-      return shape("polyline", { points: points.join(" "), class: className });
-    };
     const spoken = (numbers) => numbers.map((value) => number(value, 2)).join(", ");
     const other = own.length ? `; baseline: ${spoken(own)}` : "";
     const text = `${name}: ${spoken(values)}${other}`;
-    const size = { width: WIDTH, height: HEIGHT, class: "curve", role: "img", "aria-label": text };
     const last = values.findLast((value) => value !== null);
-    return element(
-      "span",
-      { class: "curves" },
-      shape("svg", size, shape("title", {}, text), line(own, "own"), line(values, "run")),
-      ` ${number(last, 2)}`,
-    );
-  }
-
-  // The report is in the results folder, so the paths of records are relative to that folder. Every
-  // part of a path is encoded, so that no record name can point outside the folder.
-  function link(path) {
-    const href = path.split("/").map(encodeURIComponent).join("/");
-    return element("a", { href: `./${href}` }, path);
+    const drawn = curves.draw(limits, text, values, own);
+    return element("span", { class: "curves" }, drawn, ` ${number(last, 2)}`);
   }
 
   return { element, cellDetails, cards, records };
