@@ -16,8 +16,8 @@ import pytest
 
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer import published
+from tasktransfer.designs.transfer.published import Correspondence
 from tasktransfer.designs.transfer.tables import table2
-from tasktransfer.designs.transfer.tables.correspondence import Correspondence
 from tasktransfer.designs.transfer.tables.multi_source_tables import compute_multi_source_gains
 from tasktransfer.designs.transfer.tables.table2 import compute_aggregates
 from tasktransfer.present.marks import format_notes, list_marks

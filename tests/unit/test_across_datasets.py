@@ -18,9 +18,9 @@ from tasktransfer.datasets import DATASETS, get_task, replace_declared_datasets
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.leaks import count_shared_dialogues
 from tasktransfer.designs.transfer.shown import build_analysis
-from tasktransfer.designs.transfer.tables.shared_dialogues import (
+from tasktransfer.designs.transfer.tables.paper_tables import (
     describe_allowed_leaks,
-    is_source_run,
+    is_shared_source_run,
     list_shared_dialogues,
 )
 from tasktransfer.errors import ConfigError, DataError
@@ -275,7 +275,9 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
         "The study allows these leaks: Other > Tickets."
     ]
     (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
-    assert is_source_run(row, run) and not is_source_run({**row, "source": "urgency"}, run)
+    assert is_shared_source_run(row, run) and not is_shared_source_run(
+        {**row, "source": "urgency"}, run
+    )
     assert "shared_dialogues" in [table.name for table in build_analysis(allowed).tables]
     within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
     assert "shared_dialogues" not in [table.name for table in build_analysis(within).tables]

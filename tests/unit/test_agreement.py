@@ -12,7 +12,7 @@ from delta_frames import make_deltas
 from scipy import stats
 
 from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.agreement import (
+from tasktransfer.designs.transfer.statistics.matrices import (
     compute_agreement,
     summarise_agreement,
 )

@@ -26,7 +26,10 @@ from tasktransfer.core.references import (
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.runs import is_reference
-from tasktransfer.designs.transfer.statistics.references import Baseline, build_reference_table
+from tasktransfer.designs.transfer.statistics.without_transfer import (
+    Baseline,
+    build_reference_table,
+)
 from tasktransfer.errors import TrainingError
 from tasktransfer.evaluation.contrastive import (
     ContrastiveEncoder,

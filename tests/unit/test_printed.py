@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.tables.correspondence import (
+from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,
     find_published_model,

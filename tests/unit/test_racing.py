@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.racing import (
     select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.statistics.race import (
+from tasktransfer.designs.transfer.statistics.deltas import (
     compute_race_table,
     drop_intervals,
     drop_selection_seeds,

@@ -33,7 +33,7 @@ from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.commands import list_baseline_warnings
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, select_transfer_runs
-from tasktransfer.designs.transfer.statistics.references import make_references
+from tasktransfer.designs.transfer.statistics.without_transfer import make_references
 from tasktransfer.evaluation.reference import get_predictor
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.jobs.reference_job import predict_tasks

@@ -25,6 +25,13 @@ REFERENCES = {
 }
 """Learner → label."""
 
+COMPUTED_LABELS = {
+    MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
+    "by_frequency": "answers by frequency",
+    TFIDF: REFERENCES[TFIDF],
+}
+"""Labels of the references that `data reference` computes."""
+
 LEARNED, NOT_BETTER, COLLAPSED = "learned", "not better", "collapsed"
 """States of a baseline's runs and of their cell.
 

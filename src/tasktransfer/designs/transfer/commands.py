@@ -71,7 +71,7 @@ def check_baselines(study: Study, name: str) -> None:
 def end_racing_round(study: Study, name: str) -> None:
     """Choose the pairs that continue in a race, by the dev scores of all its runs so far."""
     from tasktransfer.designs.transfer.racing import format_choice_name, read_race
-    from tasktransfer.designs.transfer.statistics.race import choose_continuing_pairs
+    from tasktransfer.designs.transfer.statistics.deltas import choose_continuing_pairs
     from tasktransfer.results.planned_study import write_choice
 
     config = get_transfer_config(study)

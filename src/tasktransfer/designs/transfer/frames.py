@@ -32,27 +32,23 @@ if TYPE_CHECKING:
     from tasktransfer.designs.transfer import selectors
     from tasktransfer.designs.transfer.collect import collect
     from tasktransfer.designs.transfer.statistics import (
-        agreement,
         answers,
-        asymmetry,
         cells,
         controls,
+        deltas,
+        matrices,
         methods,
         overlap,
-        prompted,
-        race,
-        references,
         summary,
         top1,
-        variance,
+        without_transfer,
     )
 else:
     package = LazyPackage("tasktransfer.designs.transfer.statistics")
-    agreement, asymmetry, cells = package.agreement, package.asymmetry, package.cells
-    answers, controls, methods = package.answers, package.controls, package.methods
-    overlap = package.overlap
-    prompted, race, references = package.prompted, package.race, package.references
-    summary, top1, variance = package.summary, package.top1, package.variance
+    answers, cells, controls = package.answers, package.cells, package.controls
+    deltas, matrices, methods = package.deltas, package.matrices, package.methods
+    overlap, summary, top1 = package.overlap, package.summary, package.top1
+    without_transfer = package.without_transfer
     collect = LazyPackage("tasktransfer.designs.transfer.collect").collect
     selectors = LazyPackage("tasktransfer.designs.transfer").selectors
 
@@ -184,8 +180,8 @@ RUNS, DELTAS = "transfer_runs", "deltas"
 FRAMES = (
     Frame(RUNS, columns.RUNS, collect.make_transfer_runs),
     Frame("control_runs", columns.RUNS, collect.make_control_runs),
-    Frame("prompted", PROMPTED, prompted.make_prompted, planned=_has_prompted_models),
-    Frame("references", REFERENCES, references.make_references, planned=has_references),
+    Frame("prompted", PROMPTED, without_transfer.make_prompted, planned=_has_prompted_models),
+    Frame("references", REFERENCES, without_transfer.make_references, planned=has_references),
     Frame("methods", METHODS, methods.make_methods, planned=compares_methods, version=2),
     Frame("labels", LABELS, answers.make_labels, planned=has_single_label_tasks),
     Frame("confusions", CONFUSIONS, answers.make_confusions, planned=has_single_label_tasks),
@@ -206,9 +202,9 @@ FRAMES = (
     Frame("missing_runs", columns.MISSING, collect.make_missing_runs, ("missing", RUNS, DELTAS)),
     Frame("cells", columns.CELLS, cells.make_cells, (RUNS, DELTAS)),
     Frame("summary", columns.SUMMARY, summary.make_summary, (RUNS, DELTAS)),
-    Frame("variance", columns.VARIANCE, variance.make_variance, (DELTAS,)),
-    Frame("asymmetry", columns.ASYMMETRY, asymmetry.make_asymmetry, ("cells", DELTAS)),
-    Frame("agreement", columns.AGREEMENT, agreement.make_agreement, (DELTAS,)),
+    Frame("variance", columns.VARIANCE, matrices.make_variance, (DELTAS,)),
+    Frame("asymmetry", columns.ASYMMETRY, matrices.make_asymmetry, ("cells", DELTAS)),
+    Frame("agreement", columns.AGREEMENT, matrices.make_agreement, (DELTAS,)),
     Frame("overlap", columns.OVERLAP, overlap.make_overlap, (RUNS, "overlap_data")),
     Frame(
         "overlap_effect", columns.OVERLAP_EFFECT, overlap.make_overlap_effect, ("overlap", DELTAS)
@@ -229,7 +225,7 @@ FRAMES = (
     ),
     Frame("top1", columns.TOP1, top1.make_top1, (RUNS, DELTAS)),
     Frame("collapsed", columns.COLLAPSED, answers.make_collapsed, (RUNS, "control_runs")),
-    Frame("race", columns.RACE, race.make_race, (DELTAS,), planned=_has_race),
+    Frame("race", columns.RACE, deltas.make_race, (DELTAS,), planned=_has_race),
     Frame(
         "selectors",
         VALUES,

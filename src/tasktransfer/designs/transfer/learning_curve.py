@@ -20,7 +20,7 @@ from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, SAMPLES
-from tasktransfer.designs.transfer.statistics.references import score_task_rows
+from tasktransfer.designs.transfer.statistics.without_transfer import score_task_rows
 from tasktransfer.errors import ConfigError
 from tasktransfer.jobs.export_candidates import choose_task
 from tasktransfer.jobs.learning_curve import (

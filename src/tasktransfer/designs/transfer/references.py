@@ -20,14 +20,11 @@ from tasktransfer.core.references import (
     LIMIT_TEST,
     LIMIT_TRAIN,
     MODEL,
-    MOST_FREQUENT,
     OF_A_MODEL,
-    REFERENCES,
     REGULARISATION,
     SCORING,
     SPLIT,
     STRENGTH,
-    TFIDF,
     TUNING,
 )
 from tasktransfer.core.runs import Run
@@ -35,13 +32,6 @@ from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.runs import BASELINE, CHECK, NO_MODEL, REFERENCE, RunName
 from tasktransfer.tasks.card import SINGLE_LABEL
-
-LABELS = {
-    MOST_FREQUENT: REFERENCES[MOST_FREQUENT],
-    "by_frequency": "answers by frequency",
-    TFIDF: REFERENCES[TFIDF],
-}
-"""Labels of the references that `data reference` computes."""
 
 
 def plan_reference_runs(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
-from tasktransfer.designs.transfer.statistics.race import read_study_race
+from tasktransfer.designs.transfer.statistics.deltas import read_study_race
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames

@@ -19,11 +19,6 @@ from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
-from tasktransfer.designs.transfer.error_tables import (
-    CURVE_TABLE,
-    ERRORS_TABLE,
-    declare_labels_table,
-)
 from tasktransfer.designs.transfer.frames import (
     ABOUT,
     FRAMES,
@@ -44,7 +39,10 @@ from tasktransfer.designs.transfer.runs import (
     select_transfer_runs,
 )
 from tasktransfer.designs.transfer.study_tables import (
+    CURVE_TABLE,
+    ERRORS_TABLE,
     SHARED_TABLE,
+    declare_labels_table,
     declare_paper_tables,
     has_single_transfer,
     has_sources,

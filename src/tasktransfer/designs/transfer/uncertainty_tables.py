@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
 from tasktransfer.designs.transfer.frames import has_references
-from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.present.columns import (
     Column,
@@ -275,7 +274,7 @@ TABLES = (
             make_text_column("target", "Task"),
             make_text_column("model", "Model"),
             make_number_column("baseline", "Baseline", ".1f"),
-            *(make_number_column(name, label, ".1f") for name, label in LABELS.items()),
+            *(make_number_column(name, label, ".1f") for name, label in COMPUTED_LABELS.items()),
         ),
         ("dataset", "target", "model"),
         planned=_lacks_references,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tasktransfer.core.messages import format_quantity
-from tasktransfer.designs.transfer.statistics.agreement import summarise_agreement
+from tasktransfer.designs.transfer.statistics.matrices import summarise_agreement
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import format_score

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from tasktransfer.core.references import COLLAPSED, LEARNED, REFERENCES
-from tasktransfer.designs.transfer.references import LABELS
+from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, REFERENCES
 from tasktransfer.designs.transfer.report.learned import compare_with_best_reference
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.columns import Row
@@ -52,7 +51,7 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     if listed.empty:
         return BaselineState(True, "", f"{text}.")
     listed = listed.sort_values("reference_score", ascending=False, kind="stable")
-    labels = {**LABELS, **REFERENCES}
+    labels = {**COMPUTED_LABELS, **REFERENCES}
     rows = to_records(listed)
     named = [
         f"{labels[row['reference']]} {format_number(row['reference_score'], '.1f')}" for row in rows

@@ -10,8 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.references import COLLAPSED, LEARNED, NOT_BETTER, REFERENCES
-from tasktransfer.designs.transfer.references import LABELS
+from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.numbers import DIFFERENCES, format_signed
 from tasktransfer.present.sentences import (
@@ -204,7 +203,7 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
 
 
 def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
-    label = {**LABELS, **REFERENCES}[str(row["reference"])]
+    label = {**COMPUTED_LABELS, **REFERENCES}[str(row["reference"])]
     parts = [f"baseline: {row['score']:.1f}", f"{label}: {row['reference_score']:.1f}"]
     if "low" in row:
         ends = row["low"], row["high"]

@@ -22,7 +22,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
-from tasktransfer.designs.transfer.statistics.references import get_reference_seed
+from tasktransfer.designs.transfer.statistics.without_transfer import get_reference_seed
 from tasktransfer.errors import RecordError
 from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.rows import read_columns, select_task_rows

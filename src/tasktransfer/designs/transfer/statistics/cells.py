@@ -29,7 +29,7 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
     map_runs,
     read_tally,
 )
-from tasktransfer.designs.transfer.statistics.race import (
+from tasktransfer.designs.transfer.statistics.deltas import (
     drop_intervals,
     read_study_race,
     select_fresh_deltas,

@@ -32,9 +32,9 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
 from tasktransfer.designs.transfer.statistics.cells import MARKED
-from tasktransfer.designs.transfer.statistics.prompted import score_prompted_models
-from tasktransfer.designs.transfer.statistics.references import (
+from tasktransfer.designs.transfer.statistics.without_transfer import (
     score_baselines,
+    score_prompted_models,
     score_references,
     score_task_rows,
 )

@@ -18,13 +18,13 @@ import pandas as pd
 
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import (
+from tasktransfer.designs.transfer.statistics.deltas import (
     average_over_seeds,
     build_cube,
     build_matrix,
     group_by_dataset,
     list_distinct,
+    select_fresh_deltas,
 )
 from tasktransfer.errors import RecordError
 from tasktransfer.files.locations import format_missing_columns

@@ -39,8 +39,11 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
     compute_joint_interval,
     make_dialogue_scores,
 )
-from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import build_cube, group_by_dataset
+from tasktransfer.designs.transfer.statistics.deltas import (
+    build_cube,
+    group_by_dataset,
+    select_fresh_deltas,
+)
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
 from tasktransfer.results.store import build_frame

@@ -25,10 +25,10 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
     DialogueScores,
     make_dialogue_scores,
 )
-from tasktransfer.designs.transfer.statistics.race import select_fresh_deltas
-from tasktransfer.designs.transfer.statistics.single_source import (
+from tasktransfer.designs.transfer.statistics.deltas import (
     build_cube,
     group_by_dataset,
+    select_fresh_deltas,
     select_single_source,
 )
 from tasktransfer.results.frames import Frames

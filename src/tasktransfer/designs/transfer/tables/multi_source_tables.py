@@ -11,7 +11,7 @@ import pandas as pd
 from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.tables.correspondence import (
+from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,
     describe_compared_columns,

@@ -1,5 +1,7 @@
 """The paper's tables, as data frames for notebooks and as files for readers.
 
+The table of test dialogues that datasets share is here too.
+
 From a notebook::
 
     from tasktransfer.designs.transfer.tables.paper_tables import compute_table2
@@ -21,17 +23,19 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
-from tasktransfer.datasets import PACKAGE_DATASETS
+from tasktransfer.datasets import PACKAGE_DATASETS, resolve_task
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
-from tasktransfer.designs.transfer.tables import multi_source_tables as multi
-from tasktransfer.designs.transfer.tables import table1 as first
-from tasktransfer.designs.transfer.tables import table2 as second
-from tasktransfer.designs.transfer.tables.correspondence import (
+from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.leaks import read_shared_dialogues
+from tasktransfer.designs.transfer.published import (
     NOT_COMPARED,
     Correspondence,
     find_correspondence,
 )
+from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
+from tasktransfer.designs.transfer.tables import multi_source_tables as multi
+from tasktransfer.designs.transfer.tables import table1 as first
+from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.multi_source_tables import compute_table3, compute_table6
 from tasktransfer.designs.transfer.tables.table1 import compute_table1
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
@@ -114,3 +118,36 @@ def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
     sources = str(row["source"]).split("+")
     alone = len(about["sources"]) <= 1 and {*about["sources"]} <= {*sources}
     return bool(about["target"] == row["target"] and (alone or [*about["sources"]] == sources))
+
+
+# --- shared test dialogues ---
+
+
+def list_shared_dialogues(frames: Frames) -> pd.DataFrame:
+    """Return one row per pair of tasks from two datasets whose shared dialogues were counted."""
+    return pd.DataFrame(
+        {
+            "dataset": dataset,
+            "target": target,
+            "source": f"{owner}/{source}",
+            "shared": shared.count,
+            "of": shared.of,
+            "example": " is ".join(shared.example or ()),
+        }
+        for (owner, source, dataset, target), shared in read_shared_dialogues(frames.study).items()
+    )
+
+
+def describe_allowed_leaks(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
+    """Return a note on the leaks that the config allows, if there are any."""
+    allowed = get_transfer_config(frames.study).allow_leaks
+    return [f"The study allows these leaks: {', '.join(allowed)}."] if allowed else []
+
+
+def is_shared_source_run(row: Mapping[str, Any], run: Run) -> bool:
+    """Return whether a run trains on the source of a row and is tested on its target."""
+    about = run.about
+    if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):
+        return False
+    own = resolve_task(row["dataset"], row["source"])
+    return own in [resolve_task(row["dataset"], source) for source in about["sources"]]

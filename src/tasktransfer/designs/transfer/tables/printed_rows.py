@@ -8,13 +8,12 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
-from tasktransfer.designs.transfer.references import LABELS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
-from tasktransfer.designs.transfer.statistics.agreement import summarise_agreement
+from tasktransfer.designs.transfer.statistics.matrices import summarise_agreement
 from tasktransfer.designs.transfer.statistics.overlap import TEST_INSTANCES
 from tasktransfer.results.frames import Frames
 
@@ -81,7 +80,7 @@ def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
     models = frames.metadata.order_names("model", rows["model"])
     order = rows["model"].map({model: number for number, model in enumerate(models)})
     rows = rows.assign(order=order).sort_values([*keys, "order"], kind="stable")
-    return rows.reindex(columns=[*keys, "model", "baseline", *LABELS])
+    return rows.reindex(columns=[*keys, "model", "baseline", *COMPUTED_LABELS])
 
 
 def list_references(frames: Frames) -> pd.DataFrame | None:

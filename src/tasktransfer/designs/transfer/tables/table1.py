@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.datasets import find_task
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.tables.correspondence import (
+from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,
     explain_no_comparison,

@@ -15,8 +15,7 @@ import pandas as pd
 
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.method_columns import MEAN
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.correspondence import (
+from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,
     describe_compared_columns,
@@ -25,6 +24,7 @@ from tasktransfer.designs.transfer.tables.correspondence import (
     has_published_values,
     list_difference_notes,
 )
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.numbers import (
     INCOMPLETE,
