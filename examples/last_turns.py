@@ -12,7 +12,7 @@ Each task is trained on whole contexts and, with the same seeds, on their last 1
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self, cast
 
 from pydantic import Field, model_validator
 
@@ -25,14 +25,9 @@ from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import build_data_node, get_recipe_version, get_task
 from tasktransfer.designs.design import Design
 from tasktransfer.designs.names import DatasetName, TaskNames
-from tasktransfer.present.columns import (
-    make_estimate_column,
-    make_number_column,
-    make_p_value_column,
-    make_text_column,
-)
+from tasktransfer.present import columns
 from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
-from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame
+from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Columns, Frame, Frames
 from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import SPLITS, Instance
 
@@ -42,7 +37,6 @@ if TYPE_CHECKING:
 
     from tasktransfer.data.recipes import Ingredients
     from tasktransfer.results.collect import Collected
-    from tasktransfer.results.frames import Frames
     from tasktransfer.results.metadata import Metadata
 
 UNCUT, RECIPE = "whole", "last_turns"
@@ -96,9 +90,7 @@ class LastTurnsConfig(CommonConfig):
 
 def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
     """Plan one training stage per task, model, seed and context length."""
-    builder = PlanBuilder(
-        lambda step, starts: ("baseline", step.train_tasks[0]), get_recipe_version
-    )
+    builder = PlanBuilder(lambda step, _: ("baseline", step.train_tasks[0]), get_recipe_version)
     whole = build_data_node(config.dataset, revisions.data[config.dataset],
                     {"few_sample": config.data.few_sample})  # fmt: skip
     training = Training(**config.training.resolve())
@@ -110,11 +102,11 @@ def plan(config: LastTurnsConfig, revisions: Revisions) -> Plan:
             for task in config.tasks:
                 for seed in config.seeds:
                     step = Step((task,), Selection((task,)))
-                    (stage,) = builder.stages([step], data, spec, training, seed).values()
+                    (stage,) = builder.build_stages([step], data, spec, training, seed).values()
                     about = {"dataset": config.dataset, "task": task, "turns": turns}
                     outcome = Outcome((Start(stage),))
-                    builder.add(Run("baseline", spec.name, seed, about, outcome))
-    return builder.plan()
+                    builder.add_run(Run("baseline", spec.name, seed, about, outcome))
+    return builder.build_plan()
 
 
 def last_turns(ingredients: Ingredients) -> dict[tuple[str, str], list[Instance]]:
@@ -150,8 +142,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
     """Return the metadata of the study's frames, with the order of names."""
     from tasktransfer.results.common_frames import build_metadata
 
-    config = collected.study.config
-    assert isinstance(config, LastTurnsConfig)
+    config = cast(LastTurnsConfig, collected.study.config)
     models, turns = [model.name for model in config.models], [*map(str, config.turns), UNCUT]
     return build_metadata(collected, order={"task": config.tasks, "model": models, "turns": turns})
 
@@ -195,13 +186,12 @@ def answer(frames: Frames) -> list[str]:
         join_names,
     )
 
-    cut = differences(frames)
-    told = cut[cut["q"].notna()]
-    worse, better = told[is_significantly_negative(told)], told[is_significantly_positive(told)]
-    if told.empty:
+    cut = differences(frames).dropna(subset="q")
+    worse, better = cut[is_significantly_negative(cut)], cut[is_significantly_positive(cut)]
+    if cut.empty:
         return ["The effect of the context cannot be determined: no difference has an interval."]
     if worse.empty and better.empty:
-        return [f"None of {len(told)} truncations changes a score significantly (q ≤ 0.05)."]
+        return [f"None of {len(cut)} truncations changes a score significantly (q ≤ 0.05)."]
     sentences = []
     for rows, what in ((worse, "Scores drop"), (better, "Scores rise")):
         points = [
@@ -225,17 +215,16 @@ def draw(frames: Frames) -> Canvas | None:
     if cut.empty:
         return None
     tasks, models = order("task", cut["task"]), order("model", cut["model"])
-    looks = {
-        turns: get_series_look(rank) for rank, turns in enumerate(order("turns", cut["turns"]))
-    }
+    lengths = order("turns", cut["turns"])
+    looks = {turns: get_series_look(rank) for rank, turns in enumerate(lengths)}
     figure, axes = create_panels(len(models), 5.0, 0.55 * len(tasks) + 0.6)
     for panel, model in zip(axes, models, strict=True):
-        own = cut[cut["model"] == model].set_index(["task", "turns"])
+        own = cut[cut["model"] == model].set_index(["task", "turns"]).to_dict("index")
         groups = [
             [
-                Estimate(turns, *own.loc[(task, turns), ["value", "low", "high"]], look)
+                Estimate(turns, row["value"], row["low"], row["high"], look)
                 for turns, look in looks.items()
-                if (task, turns) in own.index
+                if (row := own.get((task, turns)))
             ]
             for task in tasks
         ]
@@ -243,16 +232,14 @@ def draw(frames: Frames) -> Canvas | None:
         draw_zero_line(panel)
         set_panel_title(panel, model)
         panel.set_xlabel("points, difference from whole contexts")
-    entries = [
-        make_line_entry(f"last {turns}", look, linestyle="none") for turns, look in looks.items()
-    ]
-    add_legend_below(figure, entries, "Bars: 95 % intervals over seeds and dialogues")
-    seeds = int(cut["seeds"].max())
-    add_title(figure, "Score change without the earlier context", seeds, frames.metadata)
+    marks = [make_line_entry(f"last {n}", look, linestyle="none") for n, look in looks.items()]
+    add_legend_below(figure, marks, "Bars: 95 % intervals over seeds and dialogues")
+    title = "Score change without the earlier context"
+    add_title(figure, title, int(cut["seeds"].max()), frames.metadata)
     return figure
 
 
-TASK, MODEL = make_text_column("task", "Task"), make_text_column("model", "Model")
+TASK, MODEL = columns.make_text_column("task", "Task"), columns.make_text_column("model", "Model")
 ANALYSIS = Analysis(
     question="How does truncating the context to its last turns change each task's score?",
     answer=answer,
@@ -264,7 +251,9 @@ ANALYSIS = Analysis(
             "scores",
             "Table 1",
             scores,
-            PivotTable((TASK, MODEL), "turns", make_estimate_column("value", "Score", ".1f")),
+            PivotTable(
+                (TASK, MODEL), "turns", columns.make_estimate_column("value", "Score", ".1f")
+            ),
             keys=("task", "model", "turns"),
             caption="Score on the test split by number of turns, mean over seeds, with "
             "95 % intervals over seeds and dialogues.",
@@ -277,10 +266,10 @@ ANALYSIS = Analysis(
                 (
                     TASK,
                     MODEL,
-                    make_text_column("turns", "Turns"),
-                    make_estimate_column("value", "Minus whole", "+.1f"),
-                    make_p_value_column("q", "q"),
-                    make_number_column("seeds", "Seeds", "d"),
+                    columns.make_text_column("turns", "Turns"),
+                    columns.make_estimate_column("value", "Minus whole", "+.1f"),
+                    columns.make_p_value_column("q", "q"),
+                    columns.make_number_column("seeds", "Seeds", "d"),
                 )
             ),
             keys=("task", "model", "turns"),

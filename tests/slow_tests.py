@@ -65,6 +65,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "unit/test_fast_paths.py": TRAINING,
     "unit/test_in_batch.py": TRAINING,
     "unit/test_golden_results.py": ("benchmarks/", *COMMANDS),
+    "unit/test_last_turns.py": (*STUDY, "examples/"),
     "unit/test_learning_curve.py": of_package("jobs/", "stats/"),
     "unit/test_probe_word_control.py": of_package("designs/probes/", "stats/"),
     "unit/test_report_page.py": of_package("designs/transfer/", "present/", "results/"),

@@ -133,7 +133,6 @@ ANALYSIS = Analysis(
     ),
 )
 
-
 DESIGN = Design(
     name="toy",
     config=ToyConfig,
