@@ -58,12 +58,9 @@ class RunNode:
 
 
 class ExportSummary(TypedDict):
-    """Result of an export, as ``--json`` prints it.
+    """Result of an export, as ``--json`` prints it: the folder, and numbers of what was written.
 
     Attributes:
-        folder: folder with the files.
-        runs: number of written runs.
-        instances: number of written test instances, one per line.
         without_instances: number of written runs whose answers are free text.
         lacking: number of unfinished runs, which are not written.
     """
