@@ -260,12 +260,12 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
         "sources": ["Other/*"],
     }
     opened = study(**more)
-    with pytest.raises(DataError, match=r"dialogues of Tickets/intent are among .*allow_leaks"):
+    with pytest.raises(DataError, match=r"test dialogues of Tickets/intent .*allow_leaks"):
         get_design(opened.config).refuse(opened)
     capsys.readouterr()
     allowed = study(**more, allow_leaks=["Other > Tickets"])
     get_design(allowed.config).refuse(allowed)
-    assert "of 6 test dialogues of Tickets/intent" in capsys.readouterr().err
+    assert "of the 6 test dialogues of Tickets/intent" in capsys.readouterr().err
     metadata = Metadata("across", "", synthetic=False, records=0)
     table = list_shared_dialogues(Frames(allowed, {}, metadata))
     row = table.to_dict("records")[0]
