@@ -71,7 +71,7 @@ class Renames(NamedTuple):
         path = Path(name)
         return str(path.with_stem(self.tables.get(path.stem, path.stem)))
 
-    def columns_in(self, table: str) -> dict[str, str]:
+    def get_renamed_columns(self, table: str) -> dict[str, str]:
         """Return the new names of columns in a table with this old name."""
         return {**self.columns.get("*", {}), **self.columns.get(table, {})}
 
@@ -109,7 +109,7 @@ def compare_files(
             continue
         files = before / old[name], after / name
         if name.endswith(".parquet"):
-            renamed = renames.columns_in(Path(old[name]).stem)
+            renamed = renames.get_renamed_columns(Path(old[name]).stem)
             differences[name] = compare_tables(*files, tolerance, ignored, renamed)
         elif name.endswith(".png"):
             differences[name] = compare_pictures(*files)

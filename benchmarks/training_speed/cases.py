@@ -85,7 +85,7 @@ class Volume:
 
     @property
     def updates(self) -> int:
-        """Return the number of updates, all full, since the toolkit drops incomplete ones."""
+        """The number of updates, all full, since the toolkit drops incomplete ones."""
         return self.epochs * (self.instances // BATCH)
 
 

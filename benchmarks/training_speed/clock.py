@@ -53,7 +53,7 @@ class FirstUpdate:
             handle.remove()
 
     @property
-    def found(self) -> float:
+    def required_seconds(self) -> float:
         """The seconds from the process's start to its first update."""
         if self.seconds is None:
             raise RuntimeError(

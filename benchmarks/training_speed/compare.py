@@ -116,7 +116,7 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
     progress = Eta(turns)
     for turn in turns:
         if (turn.case, turn.contestant) in failed:
-            progress.passed(turn)
+            progress.end(turn)
             continue
         if (turn.repeat, turn.case) not in rates:
             rates[turn.repeat, turn.case] = measure_matrix_rate(options.threads)
@@ -132,7 +132,7 @@ def compare(inputs: Inputs, cases: Sequence[Case], options: Options) -> dict[str
             runs.append({"repeat": turn.repeat, "case": turn.case.name, **found})
             train, test = (found[f"{part}_samples"] / found[part] for part in ("train", "test"))
             _print_message(f"  {train:.1f} per second in training, {test:.1f} on test")
-        progress.passed(turn)
+        progress.end(turn)
     if not runs:
         raise TrainingError("No contestant could be measured: " + "; ".join(skipped.values()))
     # The limit is the machine's undisturbed speed, so the highest measurement is used.
@@ -170,7 +170,7 @@ def measure_matrix_rate(threads: int) -> dict[str, float]:
 
 
 def _compute_volume(inputs: Inputs, case: Case, options: Options) -> Volume:
-    available = len(inputs.split(case, "train").ids)
+    available = len(inputs.read_split(case, "train").ids)
     return compute_volume(options.updates, available, options.evaluate[case.family])
 
 
@@ -198,7 +198,7 @@ def _run_turn(inputs: Inputs, turn: Turn, volume: Volume, options: Options) -> d
             measured=as_dict(volume),
             limits={part: limit_training(value) for part, value in volumes.items()},
             nodes={
-                part: inputs.stage(turn.case, value).digest[:SHORT]
+                part: inputs.find_stage(turn.case, value).digest[:SHORT]
                 for part, value in volumes.items()
             },
             few_sample=inputs.few_sample,
@@ -299,7 +299,10 @@ def _compute_medians(
 
 def _count_forward_operations(inputs: Inputs, case: Case, volume: Volume) -> dict[str, float]:
     """Return the forward operations of one pass over the used parts of train, dev and test."""
-    shape, task = flops.read_shape(inputs.model_config(case.family)), get_task(DATASET, case.task)
+    shape, task = (
+        flops.read_shape(inputs.read_model_config(case.family)),
+        get_task(DATASET, case.task),
+    )
     return {
         name: flops.count_split_flops(shape, case.family, task, split)
         for name, split in read_used_splits(inputs, case, volume).items()
@@ -365,17 +368,17 @@ class Eta:
         """Report that a process starts."""
         self._began = time.monotonic()
         number = self.total - len(self.left) + 1
-        expected = self.seconds_left()
+        expected = self.estimate_seconds_left()
         left = "" if expected is None else f", about {expected / 60:.0f} min left"
         what = f"{turn.case.name} {turn.contestant}"
         _print_message(f"[{number}/{self.total}] repeat {turn.repeat + 1}: {what}{left}")
 
-    def passed(self, turn: Turn) -> None:
+    def end(self, turn: Turn) -> None:
         """Record that a process has ended or is skipped."""
         self.seen[turn.case, turn.contestant] = time.monotonic() - self._began
         self.left.remove(turn)
 
-    def seconds_left(self) -> float | None:
+    def estimate_seconds_left(self) -> float | None:
         """Estimate from earlier times of the same processes or of all, or None at the start."""
         if not self.seen:
             return None

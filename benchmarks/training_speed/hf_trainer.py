@@ -88,7 +88,7 @@ def run(work: Work, started: float) -> Measured:
     own, gpu = read_memory()
     volume = work["measured"]
     return Measured(
-        start_up=first.found,
+        start_up=first.required_seconds,
         train=train_seconds,
         train_samples=volume["instances"] * volume["epochs"],
         updates=volume["instances"] // BATCH * volume["epochs"],

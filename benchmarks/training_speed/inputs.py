@@ -54,16 +54,16 @@ class Inputs:
     models: dict[Family, Path]
     encoded: dict[Family, Path]
 
-    def split(self, case: Case, name: str) -> EncodedSplit:
+    def read_split(self, case: Case, name: str) -> EncodedSplit:
         """Return the token ids of a case's split."""
         return read_split(self.encoded[case.family], case.task, name)
 
-    def model_config(self, family: Family) -> dict[str, Any]:
+    def read_model_config(self, family: Family) -> dict[str, Any]:
         """Return a model's ``config.json``."""
         found: dict[str, Any] = json.loads((self.models[family] / "config.json").read_bytes())
         return found
 
-    def stage(self, case: Case, volume: Volume) -> Stage:
+    def find_stage(self, case: Case, volume: Volume) -> Stage:
         """Return the planned baseline of a case's task, limited to the volume's instances."""
         study = open_study(self.config, limit_training(volume))
         for stage in study.plan.stages:
@@ -216,7 +216,9 @@ def _make_weights(source: Source, family: Family, model: Path, instances: Path) 
 def read_used_splits(inputs: Inputs, case: Case, volume: Volume) -> dict[str, EncodedSplit]:
     """Return the used parts of a case's train, dev and test splits."""
     limits = {"train": volume.instances, "dev": volume.evaluate, "test": volume.evaluate}
-    return {name: inputs.split(case, name).limit_instances(limit) for name, limit in limits.items()}
+    return {
+        name: inputs.read_split(case, name).limit_instances(limit) for name, limit in limits.items()
+    }
 
 
 def as_dict(volume: Volume) -> dict[str, Any]:

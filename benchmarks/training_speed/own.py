@@ -35,7 +35,7 @@ def run(work: Work, started: float) -> Measured:
     epochs = work["measured"]["epochs"]
     own, gpu = read_memory()
     return Measured(
-        start_up=first.found,
+        start_up=first.required_seconds,
         train=clock["train"],
         train_samples=made["training"]["samples"],
         updates=epochs * sizes["train"] // BATCH,

@@ -60,8 +60,8 @@ def main() -> None:
 
 def _build_command(inputs: Inputs, folder: Path) -> list[str]:
     """Return the command that trains for one update, with token ids in a results folder."""
-    few = compute_volume(1, len(inputs.split(CASE, "train").ids), EVALUATED)
-    digest = inputs.stage(CASE, few).digest[:SHORT]
+    few = compute_volume(1, len(inputs.read_split(CASE, "train").ids), EVALUATED)
+    digest = inputs.find_stage(CASE, few).digest[:SHORT]
     options = {
         "plugins": [str(PLUGIN)],
         "results": str(folder / "out"),

@@ -80,7 +80,7 @@ def run(work: Work, started: float) -> Measured:
     volume = work["measured"]
     half = config.fp16 and config.device == "cuda"
     return Measured(
-        start_up=first.found,
+        start_up=first.required_seconds,
         train=train_seconds,
         train_samples=volume["instances"] * volume["epochs"],
         updates=volume["instances"] // BATCH * volume["epochs"],

@@ -90,12 +90,12 @@ def test_time_left_is_of_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare.time, "monotonic", lambda: now[0])
     turns = list(compare.iterate_turns([ENCODER], ["tasktransfer", "tlidb"], 2))
     eta = compare.Eta(turns)
-    assert eta.seconds_left() is None
+    assert eta.estimate_seconds_left() is None
     for turn, seconds in zip(turns[:2], (10.0, 30.0), strict=True):
         eta.begin(turn)
         now[0] += seconds
-        eta.passed(turn)
-    assert eta.seconds_left() == 40.0
+        eta.end(turn)
+    assert eta.estimate_seconds_left() == 40.0
 
 
 def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
