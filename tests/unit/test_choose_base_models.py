@@ -56,7 +56,7 @@ def test_the_best_and_the_worst_sources_are_named(tables: Path) -> None:
     runs = pd.read_parquet(tables / "runs.parquet")
     first = runs[runs["seed"] == 0]
     assert select_best_and_worst(first, TASKS[2], 1) == [(TASKS[4], "best"), (TASKS[0], "worst")]
-    with pytest.raises(SystemExit, match="4 sources, but --each needs 6"):
+    with pytest.raises(SystemExit, match="4 sources, but --each 3 needs 6"):
         select_best_and_worst(first, TASKS[2], 3)
     reference = pd.read_parquet(tables / "reference.parquet")
     assert select_learnt_tasks(first, reference, 2) == [TASKS[4], TASKS[3]]

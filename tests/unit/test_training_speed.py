@@ -19,7 +19,7 @@ ENCODER, DECODER = CASES[0], CASES[4]
 def test_cases_are_parsed_and_others_refused() -> None:
     assert [parse_case(case.name) for case in CASES] == list(CASES)
     for text in ("encoder", "encoder:telepathy", "rnn:emotion_recognition"):
-        with pytest.raises(ConfigError, match="write FAMILY:TASK"):
+        with pytest.raises(ConfigError, match="Write FAMILY:TASK"):
             parse_case(text)
 
 
@@ -127,4 +127,4 @@ def test_the_table_compares_with_this_trainer() -> None:
 
 def test_the_release_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", "nowhere"]) == ConfigError.exit_code
-    assert "--data nowhere: no such folder" in capsys.readouterr().err
+    assert "--data nowhere: The folder does not exist." in capsys.readouterr().err
