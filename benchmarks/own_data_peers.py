@@ -58,7 +58,7 @@ from tasktransfer.data.cache import MANIFEST, cache_dataset, read_instances
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.evaluation.embedding_references import join_parts
+from tasktransfer.evaluation.embedding_references import build_part_texts
 from tasktransfer.files import replace_file
 from tasktransfer.stats.clustered import compute_percentile_interval
 from tasktransfer.stats.draws import create_generator
@@ -113,7 +113,7 @@ def read_dialogues(folder: Path, document: dict[str, Any]) -> dict[str, list[Row
         for split in SPLITS:
             limit = document["training"][f"limit_{split}"]
             instances = select_instances(read_instances(cache, name, split), limit)
-            texts = join_parts(task, instances)["before"]
+            texts = build_part_texts(task, instances)["before"]
             labels = [instance.target[0] for instance in instances]
             rows[split] = [
                 {"text": text, "label": label} for text, label in zip(texts, labels, strict=True)

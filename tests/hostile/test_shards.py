@@ -72,10 +72,10 @@ def test_a_hostile_shard_is_refused(
     before = sorted(path for path in tmp_path.iterdir())
     read = reader.read_facts(file)
     if name in HARMLESS:
-        reader.unpack(file, results)
+        reader.unpack_nodes(file, results)
     elif not read.problem:
         with pytest.raises(RecordError) as error:
-            reader.unpack(file, results)
+            reader.unpack_nodes(file, results)
         assert str(file) in str(error.value) or str(results) in str(error.value)
     else:
         assert str(file) in read.problem

@@ -24,7 +24,7 @@ from tasktransfer.operate.pack import pack_results
 from tasktransfer.operate.pilot import count_unfinished_nodes, find_shard
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import find_missing_parts, inspect_nodes
+from tasktransfer.results.finished import describe_missing_files, inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.schema import PROJECTION
@@ -109,7 +109,7 @@ def test_what_others_read_may_be_gone_once_nothing_needs_it(study: Study) -> Non
     seen = inspect_nodes(study)
     assert fit.digest not in seen.finished
     assert seen.damaged == {}
-    assert "topic_classification" in str(find_missing_parts(study, fit))
+    assert "topic_classification" in str(describe_missing_files(study, fit))
 
 
 # --- plan, status, pilot ------------------------------------------------------------------------

@@ -23,7 +23,10 @@ def count_spaced_words(text: str) -> int:
 
 
 def estimate_tokens(text: str) -> float:
-    """Return an estimate of BERT's tokens, one per character in scripts without spaces."""
+    """Return the estimated number of BERT's tokens.
+
+    In scripts without spaces, a character is a token.
+    """
     return _count_other_words(text) * TOKENS_PER_WORD + count_unspaced_characters(text)
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import TrainingError
-from tasktransfer.evaluation.embedding_references import join_parts
+from tasktransfer.evaluation.embedding_references import build_part_texts
 from tasktransfer.layers.dropout import use_fast_dropout
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.representation import BATCH_SIZE, pool_states, pool_texts, tokenize_texts
@@ -82,7 +82,7 @@ class ContrastiveEncoder:
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimiser, lambda update: compute_rate_factor(update, updates)
         )
-        parts = [texts for texts in join_parts(task, train).values() if any(texts)]
+        parts = [texts for texts in build_part_texts(task, train).values() if any(texts)]
         self.body.train()
         batches = sample_batches(labels, int(settings["batch_size"]), updates, seed)
         for number, batch in enumerate(batches, start=1):

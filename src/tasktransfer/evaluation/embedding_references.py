@@ -75,12 +75,12 @@ def _embed_instances(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance]
 ) -> tuple[Floats, Floats]:
     """Return the features of training and test instances, each (instances, size)."""
-    parts = join_parts(task, [*train, *test]).values()
+    parts = build_part_texts(task, [*train, *test]).values()
     features = np.hstack([embed_distinct_texts(embed, p) for p in parts if any(p[: len(train)])])
     return features[: len(train)], features[len(train) :]
 
 
-def join_parts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
+def build_part_texts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
     """Return the two texts of each instance that are embedded separately.
 
     ``focus`` is the query with the part of the context in focus, and ``before`` is the context

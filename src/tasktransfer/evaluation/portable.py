@@ -21,7 +21,7 @@ from tasktransfer.errors import DataError, ModelError
 from tasktransfer.evaluation.embedding_references import (
     build_normalised_embedder,
     embed_distinct_texts,
-    join_parts,
+    build_part_texts,
 )
 from tasktransfer.evaluation.reference import (
     Embed,
@@ -136,15 +136,15 @@ def _has_word(text: str) -> bool:
 
 
 def list_embedded_parts(task: Task, train: Sequence[Instance]) -> tuple[str, ...]:
-    """Return the names of the parts that have text in a training instance (``join_parts``)."""
-    return tuple(part for part, texts in join_parts(task, train).items() if any(texts))
+    """Return the names of the parts that have text in a training instance (``build_part_texts``)."""
+    return tuple(part for part, texts in build_part_texts(task, train).items() if any(texts))
 
 
 def compute_embeddings(
     embed: Embed, task: Task, parts: Sequence[str], instances: Sequence[Instance]
 ) -> Floats:
     """Return the unit-length embeddings of an input's parts, (instances, parts times size)."""
-    texts = join_parts(task, instances)
+    texts = build_part_texts(task, instances)
     unit = build_normalised_embedder(embed)
     return np.hstack([embed_distinct_texts(unit, texts[part]) for part in parts])
 

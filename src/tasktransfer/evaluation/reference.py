@@ -255,7 +255,7 @@ def predict_from_features(
 def _select_likely_labels(task: Task, probabilities: Any, minimum: int) -> tuple[str, ...]:
     """Return the labels with a probability above one half, but at least ``minimum`` labels.
 
-    This is the minimum number of labels of the training instances.
+    ``minimum`` is the smallest number of labels of a training instance.
     """
     most_likely = set(np.argsort(-probabilities, kind="stable")[:minimum])
     return tuple(

@@ -21,9 +21,9 @@ from tasktransfer.core.references import OF_A_MODEL
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (
-    find_missing_parts,
-    find_missing_rounds,
-    find_missing_selections,
+    describe_missing_files,
+    describe_missing_rounds,
+    describe_unmade_selections,
     find_node_damage,
     is_finished,
 )
@@ -201,9 +201,11 @@ class DamagedRecords:
         if problem is None:
             announcement = "The following record lacks outputs, so its job runs again"
             if isinstance(node, Stage):
-                problem = find_missing_selections(study, node) or find_missing_rounds(study, node)
+                problem = describe_unmade_selections(study, node) or describe_missing_rounds(
+                    study, node
+                )
             else:
-                problem = find_missing_parts(study, node)
+                problem = describe_missing_files(study, node)
         if problem is None:
             return []
         if record not in self._records:

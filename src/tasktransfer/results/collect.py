@@ -110,7 +110,7 @@ class Collected:
         return self.records[node.digest]
 
     def rows(self, node: Node) -> pa.Table:
-        """Return the rows of a node that is done, columns as in ``rows.COLUMNS``.
+        """Return the rows of a node that is done, with columns as in ``rows.COLUMNS``.
 
         Raises:
             RecordError: the rows are damaged.

@@ -161,7 +161,7 @@ def set_files_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list
 
 
 def _is_different_file(file: Path, kept: Path) -> bool:
-    """Return whether a path exists and is not a copy of the file."""
+    """Return whether ``kept`` exists and is not a copy of ``file``."""
     if not os.path.lexists(kept):
         return False
     return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
@@ -261,5 +261,5 @@ def _read_selections(folder: str, node: Node) -> list[list[str]]:
 
 
 def _list_recorded_names(folder: str) -> list[str]:
-    """Return the names of a node's rows and of the artefacts in its record, if it is readable."""
+    """Return the names of a node's rows and, if its record is readable, of its artefacts."""
     return [ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

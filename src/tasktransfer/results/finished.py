@@ -71,15 +71,15 @@ def is_finished(study: Study, node: Node) -> bool:
     if not has_valid_record(study, node):
         return False
     if not isinstance(node, Stage):
-        return find_missing_parts(study, node) is None
-    if find_missing_selections(study, node):
+        return describe_missing_files(study, node) is None
+    if describe_unmade_selections(study, node):
         return False
     if not node.keeps_rounds and not node.also_selected:  # nothing starts from another round
         return os.path.lexists(study.get_checkpoint_folder(node)) or not is_needed(study, node)
     return not _list_missing_folders(study, node)
 
 
-def find_missing_selections(study: Study, stage: Stage) -> str | None:
+def describe_unmade_selections(study: Study, stage: Stage) -> str | None:
     """Describe the selections of a valid stage that its training did not make.
 
     Return None if it made all. Raises as ``inspect_nodes``.
@@ -89,7 +89,7 @@ def find_missing_selections(study: Study, stage: Stage) -> str | None:
     return f"{study.get_record_path(stage)}: {lacks}" if lacks else None
 
 
-def find_missing_rounds(study: Study, stage: Stage) -> str | None:
+def describe_missing_rounds(study: Study, stage: Stage) -> str | None:
     """Describe the missing rounds of a valid stage that unfinished nodes start from.
 
     Return None if no such round is missing. Raises as ``inspect_nodes``.
@@ -104,7 +104,7 @@ def find_missing_rounds(study: Study, stage: Stage) -> str | None:
     )
 
 
-def find_missing_parts(study: Study, node: Node) -> str | None:
+def describe_missing_files(study: Study, node: Node) -> str | None:
     """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
 
     These are classifiers or instances. Return None if nothing is missing. Raises as

@@ -264,7 +264,7 @@ class Study(PlannedStudy):
     def get_hub_revision(self, name: str) -> str | None:
         """Return the hub revision of a model's checkpoint, as a commit if known.
 
-        None for folders and recipes.
+        Return None for folders and recipes.
         """
         model = self.get_model_config(name)
         if model.recipe is not None or not is_hub_name(model.checkpoint):

@@ -92,10 +92,11 @@ def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> di
         counts = Counter(digest for _, digest in members)
         usual, count = counts.most_common(1)[0]
         usual = usual if 2 * count > len(members) else ""
+        others = f"of the other {len(members) - 1} runs"
         wrong |= {
             name: f"The run was tested on other instances or gold answers ({digest[:12]}) than "
-            f"{len(members) - counts[digest]} of the other {len(members) - 1} runs on this target "
-            f"({usual[:12] or 'which differ too'}). Delete its record and run snakemake again."
+            f"{f'{len(members) - counts[digest]} {others}' if len(members) > 2 else 'the other run'} "
+            f"on this target ({usual[:12] or 'which differ too'}). Delete its record and run snakemake again."
             for name, digest in members
             if digest != usual
         }

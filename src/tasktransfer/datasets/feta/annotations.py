@@ -260,7 +260,7 @@ def build_span_instance(
     answers: Iterable[tuple[str, int]],
     query: dict[str, str],
 ) -> Instance:
-    """Return an instance of a span task from (text, offset) of its answers."""
+    """Return an instance of a span task, whose answers are pairs of text and offset."""
     kept = remove_duplicates(answers)
     if not kept:
         raise location.at("answers").error("the list of answers is empty")

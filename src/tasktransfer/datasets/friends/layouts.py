@@ -39,8 +39,8 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
     """Yield instances about the entity that a placeholder replaces (reading comprehension).
 
     The release has entities in lower case, but not the dialogue. Therefore the answer's mentions
-    are searched as whole words, ignoring case. The start is that of the first mention, -1 if the
-    dialogue has none. The card defines every mention as correct.
+    are searched as whole words, ignoring case. The start is the offset of the first mention, or -1
+    if the dialogue has none. The card defines every mention as correct.
     """
     outer = dialogue.location.at("dialogue_metadata")
     scene = get_table(dialogue.metadata, task.name, outer)

@@ -74,7 +74,7 @@ class PackReader:
         """Return facts from a pack's footer, or the problem that prevents reading it."""
         return PackFacts(**self._send_request(file, None))
 
-    def unpack(self, file: Path, folder: Path) -> None:
+    def unpack_nodes(self, file: Path, folder: Path) -> None:
         """Write the nodes of a pack into an empty folder.
 
         Raises:
@@ -138,7 +138,7 @@ def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
             raise RecordError(read.problem)
         facts = read.facts
         cache_revisions(config, *(facts[kind] for kind in INPUTS))
-        reader.unpack(file, Path(folder))
+        reader.unpack_nodes(file, Path(folder))
         yield Path(folder)
 
 

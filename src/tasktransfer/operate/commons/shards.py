@@ -226,7 +226,7 @@ def _import_shard(
         return outcome
     try:
         with TemporaryDirectory(prefix="tasktransfer-") as folder:
-            reader.unpack(shard.file, Path(folder))
+            reader.unpack_nodes(shard.file, Path(folder))
             merged = merge_results(study, Path(folder), tables=tables, dry_run=dry_run)
     except StorageError:
         raise

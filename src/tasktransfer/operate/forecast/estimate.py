@@ -289,11 +289,11 @@ class Estimates:
 
         They are at least ``LEAST_MINUTES``, and double with each further attempt.
         """
-        margin = MARGIN.get(self._get_basis(stage), OTHER_MARGIN)
+        margin = MARGIN.get(self._get_speed_basis(stage), OTHER_MARGIN)
         minutes = math.ceil(margin * self.estimate_cost(stage).seconds / 60)
         return int(max(LEAST_MINUTES, minutes) * 2 ** (max(attempt, 1) - 1))
 
-    def _get_basis(self, stage: Stage) -> Basis:
+    def _get_speed_basis(self, stage: Stage) -> Basis:
         precision = self.resolve_precision(stage.model.name, stage.training.precision)
         return self.speed(stage.model.name, precision).basis
 

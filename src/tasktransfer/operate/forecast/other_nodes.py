@@ -88,7 +88,7 @@ class OtherNodeEstimates:
         limit = _find_row_limit(node)
         if node.asked is not None:
             assert node.of.model is not None
-            yield self._estimate_prompted(node, node.of.model, limit)
+            yield self._estimate_prompted_evaluation(node, node.of.model, limit)
             return
         models: list[tuple[ModelSpec, str]] = [
             (stage.model, stage.training.precision) for stage in node.of.stages
@@ -106,7 +106,9 @@ class OtherNodeEstimates:
                 held = self._sizes.measure_data(pool.data, model.name, pool.task, "train", most)
                 yield held.tokens * speed.evaluate
 
-    def _estimate_prompted(self, node: Evaluation, model: ModelSpec, limit: int | None) -> float:
+    def _estimate_prompted_evaluation(
+        self, node: Evaluation, model: ModelSpec, limit: int | None
+    ) -> float:
         """Return the estimated seconds of a prompted model, or 0 for endpoints of unknown speed."""
         if is_answered_by_endpoint(node):
             return 0.0
