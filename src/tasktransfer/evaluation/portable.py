@@ -20,8 +20,8 @@ import numpy.typing as npt
 from tasktransfer.errors import DataError, ModelError
 from tasktransfer.evaluation.embedding_references import (
     build_normalised_embedder,
-    embed_distinct_texts,
     build_part_texts,
+    embed_distinct_texts,
 )
 from tasktransfer.evaluation.reference import (
     Embed,
@@ -136,7 +136,7 @@ def _has_word(text: str) -> bool:
 
 
 def list_embedded_parts(task: Task, train: Sequence[Instance]) -> tuple[str, ...]:
-    """Return the names of the parts that have text in a training instance (``build_part_texts``)."""
+    """Return the parts that have text in a training instance (see ``build_part_texts``)."""
     return tuple(part for part, texts in build_part_texts(task, train).items() if any(texts))
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tasktransfer import metrics
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring, get_scoring
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
@@ -92,11 +93,12 @@ def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> di
         counts = Counter(digest for _, digest in members)
         usual, count = counts.most_common(1)[0]
         usual = usual if 2 * count > len(members) else ""
-        others = f"of the other {len(members) - 1} runs"
+        others = len(members) - 1
         wrong |= {
             name: f"The run was tested on other instances or gold answers ({digest[:12]}) than "
-            f"{f'{len(members) - counts[digest]} {others}' if len(members) > 2 else 'the other run'} "
-            f"on this target ({usual[:12] or 'which differ too'}). Delete its record and run snakemake again."
+            f"{len(members) - counts[digest]} of {format_quantity(others, 'other run')} on this "
+            f"target ({usual[:12] or 'whose sets differ too'}). Delete its record and run "
+            "snakemake again."
             for name, digest in members
             if digest != usual
         }
