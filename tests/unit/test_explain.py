@@ -143,7 +143,7 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
     (family,) = [note for note in explanation["notes"] if note.startswith("q is ")]
     assert len(single) == 18
     assert "for 18 single-source cells of DailyDialog" in family
-    assert f"Of these cells, {int(single.significant.sum())} are significant" in family
+    assert f"significant cells among them is {int(single.significant.sum())}." in family
     several = asked(capsys, "DailyDialog", "tiny-bert", "pretrain_finetune", "TC+ER", "DNLI")
     assert several["rows"][0]["names"]["source"] == f"{ER}+{TC}"
     assert "for 1 multi-source cell of" in " ".join(several["notes"])
