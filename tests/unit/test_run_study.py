@@ -130,6 +130,15 @@ def test_output_before_the_first_job_says_why_none_began() -> None:
     assert progress.list_failures() == ["Error: cannot do that"]
 
 
+def test_an_error_of_snakemake_after_the_first_job_is_shown() -> None:
+    """Snakemake prints such an error twice, below its table of jobs."""
+    progress, error = Progress(), ["WorkflowError:", "Error recording metadata (No such file)."]
+    jobs = ["job      count", "-----  -------", "fit          3", "total        3", ""]
+    for line in ["Building DAG of jobs...", *jobs, "Job 6: fitting a reference", *error, *error]:
+        progress.read_line(line)
+    assert progress.list_failures() == error
+
+
 def words(**more: Any) -> list[str]:
     return build_snakemake_arguments(Request("s.yaml", {"training": {"epochs": 2}}, **more))
 

@@ -229,6 +229,7 @@ _STARTED = re.compile(r"^Job (\d+): ")
 _JOB = re.compile(r"^ +jobid: (\d+)")
 _ENDED = re.compile(r"^Finished jobid: (\d+)")
 _FAILED = re.compile(r"^Error in rule (\w+):")
+_RAISED = re.compile(r"^\w*(Error|Exception)( in .*)?:")
 _LOG = re.compile(r"^\s+log: (.+?)(?: \(check .+\))?$")
 _RULE = re.compile(r"^(?:local)?(?:rule|checkpoint) \w+:$")
 
@@ -243,7 +244,7 @@ class Progress:
     failed: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Number of a job that failed and has not succeeded since → its rule and log file."""
     errors: list[str] = field(default_factory=list)
-    """Output before the first job; explains why no job could start."""
+    """Output before the first job, or Snakemake's own error; explains a failure without a job."""
     _block: str = ""
     _failing: tuple[str, str] = ("", "")
     """Number and rule of the job in the current error block."""
@@ -261,6 +262,8 @@ class Progress:
             self.failed.pop(match[1], None)
         elif match := _FAILED.match(line):
             self._block, self._failing = "error", ("", match[1])
+        elif _RAISED.match(line):
+            self.errors, self._block = [line], ""
         elif _RULE.match(line):
             self._block = "rule"
         elif (match := _JOB.match(line)) and self._block == "rule":
@@ -294,10 +297,10 @@ class Progress:
     def list_failures(self) -> list[str]:
         """Return one line per failed job with the last error of its log.
 
-        If no job has started, return the last lines of Snakemake's output.
+        If no job has failed, return the last lines of Snakemake's own error or of its output.
         """
         if not self.failed:
-            return self.errors[-10:]
+            return [*dict.fromkeys(self.errors[-10:])]
         lines = []
         for rule, log in self.failed.values():
             error = read_last_error(Path(log)) if log else None

@@ -90,7 +90,11 @@ def add_requested_pairs(
     )
     if not by_target and not problems and () not in (requested.pairs, requested.sources):
         problems.append(
-            Problem("targets", "No target has a source other than itself. Add another task.")
+            Problem(
+                "targets",
+                "No target has a source other than itself. Add another task, or set sources: [] "
+                "to train baselines only.",
+            )
         )
     return paired, problems
 
