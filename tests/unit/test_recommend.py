@@ -284,3 +284,7 @@ def test_targets_and_sources_have_to_be_the_studys() -> None:
         parse_question(study(), "nothing", [])
     with pytest.raises(ConfigError, match="not a source"):
         parse_question(study(), "topic_classification", ["question_answering"])
+    with pytest.raises(ConfigError, match=r"Did you mean 'DailyDialog/topic_classification'\?"):
+        parse_question(study(), "topic_clasification", [])
+    with pytest.raises(ConfigError, match="The study has no source tasks to rank"):
+        parse_question(study(sources=[], algorithms=["baseline"]), "topic_classification", [])

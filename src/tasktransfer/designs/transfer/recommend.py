@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
@@ -71,8 +72,16 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
     ]
     if len(matches) != 1:
         targets = [f"{each.name}/{name}" for each in config.datasets for name in each.targets]
+        if not targets:
+            raise ConfigError(
+                f"--target {target}: The study has no source tasks to rank. Add source tasks to "
+                "the config. The report of the study recommends a method instead of a source."
+            )
         problem = "a target in several datasets" if matches else "not a target of the study"
-        raise ConfigError(f"--target: {target!r} is {problem}. Choose one of {', '.join(targets)}.")
+        raise ConfigError(
+            f"--target: {target!r} is {problem}.{suggest_name(target, targets)} Choose one of "
+            f"{', '.join(targets)}."
+        )
     ((name, known),) = matches
     sources = [shorten_task_name(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
