@@ -102,7 +102,7 @@ def test_at_most_three_sentences_are_open_and_the_others_are_linked() -> None:
     )
     blocks = build_open_answer(RESULTS.replace({"summary": several}))
     assert [str(block.text)[:2] for block in blocks[:3]] == ["D:", "E:", "F:"]
-    assert '<a href="#summary">' in blocks[3].text and len(blocks) == 4
+    assert '<a href="#summary-caption">' in blocks[3].text and len(blocks) == 4
 
 
 def test_a_study_of_two_targets_has_no_sentence_on_algorithms() -> None:
@@ -128,9 +128,16 @@ def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     assert format_unlearned_list(compared, {("D", "x"): "X"}) == (
         "2 of 3 baselines have not learned (mean score not above the best simple reference, or one "
         "answer only). Differences from that reference, in points: D y −20.0 (collapsed) and "
-        "D X −1.0. For these targets, the study cannot show which sources help."
+        "D X −1.0. None of these differences is significant (q > 0.05). None of 3 baselines are "
+        "significantly above it. For these targets, the study cannot show which sources help."
     )
     assert format_unlearned_list(compare(("z", 70.0, "learned")), {}) == ""
+    sure = compared.assign(q=[0.2, 0.01, 0.01])
+    assert (
+        "Significantly below it (q ≤ 0.05): D y. 1 of 3 baselines is significantly above it."
+    ) in format_unlearned_list(sure, {})
+    untested = compared.assign(q=NAN)
+    assert "significant" not in format_unlearned_list(untested, {})
     assert "sources" not in format_unlearned_list(compared, {}, has_sources=False)
 
 
@@ -245,9 +252,9 @@ def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> Non
     )
     block, other, _ = build_target_blocks(RESULTS.replace({"methods": methods}))
     assert block.chosen == (
-        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]; +1.9 "
-        "[−8.8, +12.6] points compared with the recommended method (frozen embeddings with "
-        "logistic regression), q = 0.333."
+        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]. This is +1.9 "
+        "[−8.8, +12.6] points compared with frozen embeddings with logistic regression, the "
+        "method that the table “Methods” recommends (q = 0.333)."
     )
     assert other.chosen == ""
 

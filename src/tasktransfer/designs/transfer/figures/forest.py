@@ -14,7 +14,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.tables.names import (
+    explain_short_names,
+    fit_short_names,
+    get_algorithm_label,
+)
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
@@ -129,22 +133,27 @@ def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
     models = order("model", cells["model"])
     looks = {model: get_series_look(rank) for rank, model in enumerate(models)}
     several = cells["algorithm"].nunique() > 1
+    shorts = fit_short_names(
+        order("task", [*cells["source"], *cells["target"]]), frames.metadata.shorts
+    )
     label = {
-        (source, algorithm): f"{source}, {get_algorithm_label(algorithm)}" if several else source
+        (source, algorithm): ", ".join(
+            [shorts[source], *([get_algorithm_label(algorithm)] if several else [])]
+        )
         for source, algorithm in cells[["source", "algorithm"]].itertuples(index=False, name=None)
     }
     best = cells.groupby(["source", "algorithm"])["delta"].max().sort_values(ascending=False)
     names = [label[source, algorithm] for source, algorithm in best.index[:MOST_SOURCES]]
     panels: dict[str, dict[str, list[Estimate]]] = {}
     for (dataset, target), rows in cells.groupby(["dataset", "target"], sort=False):
-        lines = panels.setdefault(f"{dataset}/{target}", {})
+        lines = panels.setdefault(f"{dataset} {shorts[str(target)]}", {})
         for row in to_records(rows):
             is_significant = bool(row["significant"]) and row["n_seeds"] > 1
             estimate = _build_estimate(
                 row, "delta", looks[row["model"]], is_significant=is_significant
             )
             lines.setdefault(label[row["source"], row["algorithm"]], []).append(estimate)
-    notes = [FILLED if cells["q"].notna().any() else UNTESTED]
+    notes = [FILLED if cells["q"].notna().any() else UNTESTED, *explain_short_names(shorts)]
     if has_hollow_interval(cells, "low", "high", "q"):
         notes.append(_format_adjustment(["for all single-source cells of the dataset"]))
     if len(best) > MOST_SOURCES:

@@ -61,6 +61,7 @@ const words = (() => {
       ["improvement", cell.improvement === null ? "– (baseline 0)" : percent(cell)],
       ["score", number(cell.score, 2)],
       ["baseline score", number(cell.baseline_score, 2)],
+      ...(model.isUnlearned(cell.target) ? [["baseline", "has not learned"]] : []),
       ["p", probability(cell.p)],
       ["q (p adjusted)", probability(cell.q)],
       ["significant", verdict(cell)],

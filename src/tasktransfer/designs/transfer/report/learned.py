@@ -5,7 +5,7 @@ Their mean score is at most that of the best simple reference, or they have coll
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -122,6 +122,8 @@ def format_unlearned_list(
 ) -> str:
     """Return a sentence that lists all baselines that have not learned, or "" if all have.
 
+    If references have intervals, it is followed by sentences on the significant differences.
+
     Args:
         compared: result of ``compare_with_best_reference``.
         shorts: (dataset, task) → short name.
@@ -131,22 +133,40 @@ def format_unlearned_list(
     if rows.empty:
         return ""
     has_models = compared["model"].nunique() > 1
+
+    def name(row: Mapping[Any, Any]) -> str:
+        short = shorts.get((row["dataset"], row["target"]), row["target"])
+        return f"{row['dataset']} {short}" + (f" with {row['model']}" if has_models else "")
+
     named = []
     for row in rows.to_dict("records"):
-        short = shorts.get((row["dataset"], row["target"]), row["target"])
-        model = f" with {row['model']}" if has_models else ""
         collapsed = " (collapsed)" if row["state"] == COLLAPSED else ""
         size = format_signed(row["difference"], "+.1f")
-        named.append(f"{row['dataset']} {short}{model} {size}{collapsed}")
+        named.append(f"{name(row)} {size}{collapsed}")
     differences = "Difference" if len(rows) == 1 else "Differences"
     sentence = (
         f"{format_unlearned_count(rows, compared)} (mean score not above the best simple "
         f"reference, or one answer only). {differences} from that reference, in points: "
         f"{join_names(named, MOST_NAMES)}."
     )
+    if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
+        below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)].to_dict("records")
+        sentence += _describe_certainty([name(row) for row in below], compared)
     which = "this target" if len(rows) == 1 else "these targets"
     unknown = f" For {which}, the study cannot show which sources help." if has_sources else ""
     return f"{sentence}{unknown}"
+
+
+def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> str:
+    """Return two sentences on the baselines that differ significantly from their reference."""
+    first = "None of these differences is significant (q > 0.05)."
+    if below:
+        first = f"Significantly below it (q ≤ 0.05): {join_names(below, MOST_NAMES)}."
+    above = int(
+        ((compared["q"] <= MOST_Q) & (compared["score"] > compared["reference_score"])).sum()
+    )
+    who = format_fraction(above, len(compared), "baselines").capitalize()
+    return f" {first} {who} {'is' if above == 1 else 'are'} significantly above it."
 
 
 def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:

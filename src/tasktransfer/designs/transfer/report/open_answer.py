@@ -49,7 +49,7 @@ def _list_average_changes(frames: Frames) -> Iterator[Block]:
     for sentence in sentences[:MOST]:
         yield Block(text=sentence)
     if len(sentences) > MOST:
-        link = Markup('<a href="#summary">Comparison of the algorithms</a>')
+        link = Markup('<a href="#summary-caption">Comparison of the algorithms</a>')
         yield Block(text=Markup("The table “{}” has all datasets and models.").format(link))
 
 

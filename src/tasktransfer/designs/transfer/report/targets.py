@@ -224,4 +224,7 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     size = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
     other = format_method_label(recommended[0]["method"])
-    return f"{sentence}; {size} points compared with the recommended method ({other}), {tested}."
+    return (
+        f"{sentence}. This is {size} points compared with {other}, the method that the table "
+        f"“Methods” recommends ({tested})."
+    )
