@@ -208,11 +208,11 @@ def declare_labels_table(*, folded: bool) -> Table:
         keys=("dataset", "target", "model", "method", "label"),
         caption=(
             "Scores of baselines and references on the test split (0-100), averaged over seeds. "
-            "“Precision” is the fraction of a label's predictions that are correct. “Recall” is "
-            "the fraction of a label's instances that are predicted correctly. “Predicted” is the "
-            "number of predictions of the label, averaged over seeds. The 95 % intervals are over "
-            "dialogues and seeds. An interval is missing if leaving out a dialogue never changes "
-            "the value, for example if no prediction is wrong."
+            "Precision is the fraction of a label's predictions that are correct. Recall is the "
+            "fraction of a label's instances that are predicted correctly. The column “Predicted” "
+            "is the number of predictions of the label, averaged over seeds. The 95 % intervals "
+            "are over dialogues and seeds. An interval is missing if leaving out a dialogue never "
+            "changes the value, for example if no prediction is wrong."
         ),
         notes=partial(printed_rows.describe_omitted_rows, "labels"),
         nothing="has no predictions for a task with one label per input",

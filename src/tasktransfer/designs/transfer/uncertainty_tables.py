@@ -85,10 +85,11 @@ TABLES = (
         "Statistics over all single-source cells of a dataset. A cell is a source, target, model "
         "and algorithm with the runs of all its seeds. Δ is the score minus the baseline's score "
         "with the same model, target and seed, in points. IQM is the interquartile mean of the "
-        "deltas. “Above 0” is the fraction of deltas above 0. “Rank” is the mean rank among the "
-        "algorithms of the model, where 1 is best. “Pairing” is the correlation over seeds between "
-        "a run and the baseline with the same seed. Intervals (95 %) are over seeds, without "
-        "resampling of test dialogues, unless the column header says otherwise. The test behind q "
+        "deltas. The column “Above 0” is the fraction of deltas above 0. The column “Rank” is the "
+        "mean rank among the algorithms of the model, where 1 is best. The column “Pairing” is the "
+        "correlation over seeds between a run and the baseline with the same seed. Intervals "
+        "(95 %) are over seeds, without resampling of test dialogues, unless the column header "
+        "says otherwise. The test behind q "
         "covers seeds and dialogues, and q is adjusted for all rows of the table. A dash marks a "
         "number that cannot be computed, for example from one seed.",
         partial(printed_rows.select_frame, "summary"),
@@ -134,9 +135,9 @@ TABLES = (
         "Spearman's rank correlation of two transfer matrices, averaged over all comparisons: 1 "
         "means that the same pairs of tasks transfer well, and 0 means that the matrices are "
         "unrelated. For “Disjoint seeds”, the two matrices are computed from different halves of "
-        "the seeds, so they share no noise. “Attainable” is the correlation to expect from "
-        "different halves if both matrices had the same trends. “Agreeing” counts the comparisons "
-        "whose correlation is above 0 with p ≤ 0.05.",
+        "the seeds, so they share no noise. The column “Attainable” is the correlation to expect "
+        "from different halves if both matrices had the same trends. The column “Agreeing” counts "
+        "the comparisons whose correlation is above 0 with p ≤ 0.05.",
         printed_rows.list_overall_agreement,
         (
             make_text_column("dataset", "Dataset"),
@@ -285,11 +286,11 @@ TABLES = (
         "Gain of the best source without selection bias",
         "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
         "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
-        "effect. “Chosen on dev” is the Δ of the source with the best dev scores; its 95 % "
-        "interval covers seeds, but not test dialogues. For “Held out”, the source is selected "
-        "with all seeds but one on one half of the test dialogues, and its Δ is measured with the "
-        "held-out seed on the other half. This Δ is averaged over seeds and halves; its 95 % "
-        "interval covers seeds and dialogues.",
+        "effect. The column “Chosen on dev” is the Δ of the source with the best dev scores; its "
+        "95 % interval covers seeds, but not test dialogues. For “Held out”, the source is "
+        "selected with all seeds but one on one half of the test dialogues, and its Δ is measured "
+        "with the held-out seed on the other half. This Δ is averaged over seeds and halves; its "
+        "95 % interval covers seeds and dialogues.",
         partial(printed_rows.select_frame, "top1"),
         (
             *_GROUP,
@@ -330,13 +331,14 @@ TABLES = (
     _declare_table(
         "control_verdicts",
         "Does the source explain the gain?",
-        "Number of single-source cells with each verdict. “Beats all controls”: the score is above "
-        "the baseline and above each control, each with q ≤ 0.05. “Explained by a control”: the "
-        "score is above the baseline with q ≤ 0.05, but a control gives at least half of the gain "
-        "(the 95 % interval of the cell's difference from the control ends at or below half of the "
-        "cell's Δ). “Hurts”: the score is below the baseline with q ≤ 0.05. “Not judged”: the cell "
-        "has one seed only, or a test is not possible. “Cannot tell”: all other cells, including "
-        "cells for which a control is missing.",
+        "Number of single-source cells with each verdict. A cell beats all controls if its score "
+        "is above the baseline and above each control, each with q ≤ 0.05. A cell is explained by "
+        "a control if its score is above the baseline with q ≤ 0.05, but a control gives at least "
+        "half of the gain (the 95 % interval of the cell's difference from the control ends at or "
+        "below half of the cell's Δ). A cell hurts if its score is below the baseline with q ≤ "
+        "0.05. A cell is not judged if it has one seed only, or if a test is not possible. The "
+        "verdict on all other cells is “Cannot tell”, including cells for which a control is "
+        "missing.",
         printed_rows.count_verdicts,
         (
             *_GROUP,

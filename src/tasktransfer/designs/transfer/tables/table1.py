@@ -119,7 +119,7 @@ def describe_table(
         return [explain_no_comparison(frame, comparable)]
     return [
         "Published values are the sizes of the few-sample train and dev splits and of the test "
-        "split (paper, Table 1). “Original” is the number of samples in the original dataset.",
+        "split (paper, Table 1). The column “Original” is the size of the original dataset.",
         *list_difference_notes(frame, comparable),
     ]
 

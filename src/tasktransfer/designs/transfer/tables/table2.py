@@ -260,9 +260,10 @@ def describe_table(
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
         "score is the mean over tasks, prompt wordings and few-shot seeds. Its 95 % interval over "
         "dialogues and seeds is in brackets, and half the difference between wordings follows ±. "
-        "“Seen”: whether the model saw the test dialogues in its training, according to the "
-        "config. “Unreadable”: answers that match no choice or cannot be parsed, which count as "
-        f"wrong (stated if above {NOTED:.0f} %). “Runs”: one per task and seed."
+        "The word after “seen” states whether the model saw the test dialogues in its training, "
+        "according to the config. Unreadable answers match no choice or cannot be parsed. They "
+        f"count as wrong, and are stated if above {NOTED:.0f} %. There is one run per task and "
+        "seed."
         if "seen" in frame
         else "",
         "Published values are from the paper's Table 2, which does not define its σ and has no "
