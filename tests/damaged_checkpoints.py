@@ -163,7 +163,7 @@ CASES = [
     Bad(
         "another hidden size",
         "bert",
-        FIT + r".*of another shape: .*\[64, 32\], not \[48, 32\].*other sizes",
+        FIT + r".*of another shape: .*\[64, 32\], not \[48, 32\].*sizes in config\.json differ",
         with_json("config.json", intermediate_size=48),
     ),
     Bad(

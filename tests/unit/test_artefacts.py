@@ -94,7 +94,7 @@ HARMS: dict[str, tuple[Harm, str]] = {
     ),
     "adapters put in": (
         lambda file, _: shutil.copy(file, file.with_name("adapters.safetensors")),
-        "adapters.safetensors: The record of its node does not name this file",
+        "adapters.safetensors: The record of its node does not list this file",
     ),
 }
 
