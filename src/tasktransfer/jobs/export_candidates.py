@@ -242,7 +242,7 @@ def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]
         f"{dataset}/{name} ({_explain_missing_model(study, dataset, name)})"
         for dataset, name in rest
     ]
-    return f" Other tasks cannot be exported: {', '.join(reasons)}."
+    return f" Other tasks have no such model: {', '.join(reasons)}."
 
 
 def _explain_missing_model(study: Study, dataset: str, task: str) -> str:
