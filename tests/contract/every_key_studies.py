@@ -137,6 +137,7 @@ EMPATHETIC: dict[str, Any] = {
          "second_encoder": "reader"},
         {**WRITER, "name": "large", "architecture": {**BUILT, "decoder_layers": 2}},
         {**ENCODER, "name": "reader"},
+        {**ENCODER, "name": "chat", "family": "decoder", "max_length": 300},
     ],
     "seeds": [5],
     "training": {
@@ -157,6 +158,8 @@ EMPATHETIC: dict[str, Any] = {
                    "limit_generated": 4, "limit_pool": 30,
                    "decoding": {"groups": 2, "beams": 1, "diversity_penalty": 0.3, "max_words": 6}},
     "controls": ["gold", "random", "untrained", "longer"],
+    "prompted": [{"model": "chat", "chat": "no", "max_length": 250, "template": 2,
+                  "test_data_seen": "no"}],
     "human": {"ratings": "ratings.csv", "choices": "choices.csv"},
     "release_compat": True,
     "checkpoints": {"keep": "all"},

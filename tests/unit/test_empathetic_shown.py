@@ -142,6 +142,15 @@ def test_a_gain_that_needs_no_emotion_is_not_credited_to_emotions() -> None:
     assert "Ensem-DM+ in P@1,100" in last
 
 
+def test_an_ensemble_without_controls_is_not_credited_to_emotions() -> None:
+    effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
+    for seeds in (1, 2):
+        frames = view({"differences": compared(effects, 0.01, seeds)})
+        assert "Add controls: [untrained, longer]." in write_answer(frames)[-1]
+        bare = view({"differences": compared(EFFECTS, 0.01, seeds)})
+        assert "Add controls" not in " ".join(write_answer(bare))
+
+
 def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     effects = {**EFFECTS, ("generation", "my-system", "bleu", ""): (2.0, 1.0, 3.0)}
     *_, last = write_answer(view({"differences": compared(effects, 0.01)}))

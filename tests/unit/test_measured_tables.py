@@ -60,6 +60,40 @@ def test_the_layers_of_minilm() -> None:
     assert f"only layers {' and '.join(above)} are above the word counts" in text
 
 
+def test_the_layers_of_two_models() -> None:
+    every = read_rows("probes_layers_of_two_models")
+    rows = [row for row in every if row["probe"] == "all"]
+    head = "| model | layer | F1 | minus word counts | q | probes above, below |"
+    assert read_table("probes.md", head) == [
+        [
+            row["model"],
+            row["layer"],
+            f"{show(row['f1'])} {show_interval(row, 'low', 'high')}",
+            f"{show(row['above_words'], signed=True)} "
+            f"{show_interval(row, 'above_low', 'above_high')}",
+            show_q(row["q"]),
+            f"{row['higher']}, {row['lower']}",
+        ]
+        for row in rows
+    ]
+    text = " ".join((ROOT / "docs" / "probes.md").read_text(encoding="utf-8").split())
+    words = {row["model"]: show(row["words"]) for row in rows}
+    assert (
+        f"Word counts reach a mean F1 of {words['MiniLM']} with MiniLM's word pieces and "
+        f"{words['SmolLM2-135M']} with SmolLM2's."
+    ) in text
+    assert not [row for row in rows if float(row["q"]) <= 0.05 and float(row["above_words"]) > 0]
+    equal = [(row["model"], row["layer"]) for row in rows if float(row["q"]) > 0.05]
+    smollm2 = [("SmolLM2-135M", layer) for layer in ("6", "12", "19")]
+    assert equal == [("MiniLM", "3"), ("MiniLM", "4"), *smollm2]
+    slots, values = (row for row in every if row["probe"] != "all")
+    assert (
+        f"by {show(slots['above_words'])} {show_interval(slots, 'above_low', 'above_high')}" in text
+    )
+    ends = [show(str(-float(values[key]))) for key in ("above_words", "above_high", "above_low")]
+    assert f"worse, by {ends[0]} [{ends[1]}, {ends[2]}] points" in text
+
+
 RATER_HEAD = (
     "| set | smollm2 | template 1 | template 2 | `cosine-last` | word overlap | length "
     "| smollm2 minus `cosine-last` |"

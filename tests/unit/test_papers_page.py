@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -12,6 +14,7 @@ from tasktransfer.cli import make_parser
 from tasktransfer.cli.parsers import list_command_summaries
 from tasktransfer.core.architecture import ArchitectureKind
 from tasktransfer.designs.empathetic import shown as empathetic
+from tasktransfer.designs.empathetic.config import Read
 from tasktransfer.designs.empathetic.methods import FIXED, LARGE, parse_prepend
 from tasktransfer.designs.panel import shown as panel
 from tasktransfer.designs.panel.config import METHODS
@@ -36,6 +39,32 @@ def read_sections() -> dict[str, set[str]]:
         cells = [line.strip("|").split("|")[-1] for line in lines if line.startswith("|")]
         sections[title] = {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
     return sections
+
+
+def test_keys_in_the_column_of_states_exist() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    states = [line.strip("|").split("|")[1] for line in lines]
+    names = {name for state in states for name in re.findall("`([^`]+)`", state)}
+    keys = {name for name in names if re.fullmatch(r"[a-z_.\[\]]+", name)}
+    assert keys == {"brought", "models[].architecture.vectors", "probes.human_judgements"}
+    schemas = [
+        json.loads((ROOT / "workflow" / "schemas" / f"{design}.schema.json").read_text("utf-8"))
+        for design in ("empathetic", "panel", "probes")
+    ]
+    known = {key for schema in schemas for key in _list_property_names(schema)}
+    assert {part.removesuffix("[]") for key in keys for part in key.split(".")} <= known
+    # The page on the panel describes this file; the others are datasets of data.releases.
+    assert names - keys - {"generated/<domain>.jsonl"} <= {*get_args(Read)}
+
+
+def _list_property_names(value: Any) -> Iterator[str]:
+    """Yield the names of all keys in a schema."""
+    if isinstance(value, dict):
+        yield from value.get("properties", {})
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from _list_property_names(each)
 
 
 @pytest.mark.parametrize("title", SHOWN)

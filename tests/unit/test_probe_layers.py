@@ -142,7 +142,7 @@ def test_each_layer_is_a_node_and_the_last_layer_alone_is_as_before(tmp_path: Pa
 @pytest.mark.parametrize(
     ("preset", "layers"),
     [
-        ("probes-layers", {"MiniLM": 7, "SmolLM2-135M": 31}),
+        ("probes-layers", {"MiniLM": 7, "SmolLM2-135M": 6}),
         ("probes-layers-laptop", {"MiniLM": 7}),
         ("probes-layers-large", {"Ettin-encoder": 23, "Ettin-decoder": 23, "Qwen3-0.6B": 29}),
     ],

@@ -42,7 +42,7 @@ def evaluate_answers(
         )
     kept = select_instances(instances, node.settings.get("limit"))
     if task.kind == "reply":
-        _add_replies(node, task, kept, read_replies(file, kept), output)
+        add_replies(node, kept, read_replies(file, kept), output)
     else:
         _add_ratings(node, task, kept, read_ratings(file, kept), output)
 
@@ -68,9 +68,8 @@ def _add_ratings(
     ]
 
 
-def _add_replies(
+def add_replies(
     node: Evaluation,
-    task: Task,
     instances: Sequence[Instance],
     replies: Sequence[str],
     output: JobOutput,
@@ -84,7 +83,7 @@ def _add_replies(
     scores = 100 * np.asarray(bleu.compute_mean_bleu(tally), np.float64)
     output.rows = [
         Row(
-            *(index, task.name, instance.id, answer, gold, float(score), instance.dialogue_id),
+            *(index, node.task, instance.id, answer, gold, float(score), instance.dialogue_id),
             *(node.split, None, None),
         )
         for index, (instance, answer, gold, score) in enumerate(

@@ -33,6 +33,7 @@ from tasktransfer.jobs import (
     inputs,
     probe_job,
     prompt_job,
+    prompted_replies_job,
     reference_job,
     selector_job,
 )
@@ -148,10 +149,13 @@ def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: 
     """
 
     def work(folder: Path, output: JobOutput) -> None:
-        if node.asked is not None:
-            _evaluate_prompted_model(study, node, threads, output)
-            return
         task = get_task(node.data.name, node.task)
+        if node.asked is not None:
+            if task.kind == "reply":
+                prompted_replies_job.evaluate_prompted_replies(study, node, threads, output)
+            else:
+                _evaluate_prompted_model(study, node, threads, output)
+            return
         instances = read_instances(inputs.get_cache(study, node.data), node.task, node.split)
         if node.brought is not None:
             brought_job.evaluate_answers(study, node, task, instances, output)

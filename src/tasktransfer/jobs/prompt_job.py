@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,9 +16,10 @@ from tasktransfer.errors import ConfigError, EndpointError, escape_line
 from tasktransfer.evaluation.prompting.probe_store import get_answers_folder
 from tasktransfer.jobs import inputs
 from tasktransfer.metrics.measures import convert_answers_to_numbers
+from tasktransfer.metrics.retrieval import select_block_rows
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.asking import Prompt, has_choices
+from tasktransfer.tasks.asking import Prompt, format_turns, has_choices
 from tasktransfer.tasks.card import Instance, Task
 
 if TYPE_CHECKING:  # imports torch
@@ -142,10 +143,22 @@ def describe_unreadable_answers(
 
 
 def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
-    """Return the instances of the evaluation, which training runs with the same limit also use."""
+    """Return the instances of the evaluation, which training runs with the same limit also use.
+
+    If the setting ``turn_separator`` is set, contexts have one line per utterance.
+    """
     assert node.asked is not None
     every = read_instances(inputs.get_cache(study, node.data), node.task, node.split)
-    return select_instances(every, node.asked.get("limit_test"))
+    if "block" in node.settings:
+        most, drop_last = node.settings.get("blocks"), "drop_last_block" in node.settings
+        rows = select_block_rows(len(every), node.settings["block"], most=most, drop_last=drop_last)
+        selected = [every[row] for row in rows]
+    else:
+        selected = select_instances(every, node.asked.get("limit_test"))
+    separator = node.asked.get("turn_separator")
+    if separator is None:
+        return selected
+    return [replace(each, context=format_turns(each.context, separator)) for each in selected]
 
 
 def create_task_prompter(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:

@@ -108,6 +108,21 @@ def list_hidden_fields(task: Task) -> tuple[str, ...]:
     return tuple(name for name in list_fields(task.query) if name not in shown)
 
 
+def format_turns(context: str, separator: str) -> str:
+    """Return the utterances of two people as lines that begin with Speaker or Listener.
+
+    The last utterance is the speaker's, because the listener replies to it.
+
+    Args:
+        separator: text between the utterances of the context.
+    """
+    utterances = context.split(separator)
+    names = ("Speaker", "Listener")
+    last = len(utterances) - 1
+    lines = (f"{names[(last - n) % 2]}: {text}" for n, text in enumerate(utterances))
+    return "\n".join(lines)
+
+
 def has_choices(task: Task) -> bool:
     """Return whether answers are chosen from a list instead of generated."""
     return task.kind not in GENERATED_KINDS

@@ -11,8 +11,9 @@ from tasktransfer.designs.empathetic.methods import (
     BASE,
     BROUGHT,
     PRETRAINED,
-    get_group,
+    PROMPTED,
     get_paper_name,
+    is_ensemble,
     is_supervised,
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
@@ -24,6 +25,8 @@ from tasktransfer.results.frames import Frames
 
 MOST = 3
 """Maximum number of differences that a sentence names; the rest are only counted."""
+_UNTRAINED = {BROUGHT: "Your system", PROMPTED: "The prompted model"}
+"""Group of systems that the study does not train → the words for one of them."""
 SURE = f"q ≤ {MOST_Q}"
 
 
@@ -38,7 +41,8 @@ def write_answer(frames: Frames) -> list[str]:
     of_labels = rows[rows["method"].map(is_supervised).astype(bool)]
     both = pd.concat([of_training, of_labels])
     constant = [
-        *_describe_own_systems(rows),
+        *([] if "control_differences" in frames else _describe_missing_controls(rows)),
+        *_describe_untrained(rows),
         *_describe_constant_runs(frames["measured"], both),
     ]
     if len(both) and (both["seeds"] <= 1).all():
@@ -161,9 +165,9 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def _describe_own_systems(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on each of the user's own systems."""
-    own = rows[[get_group(str(method)) == BROUGHT for method in rows["method"]]]
+def _describe_untrained(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on each system that is not trained: the user's own, and prompted models."""
+    own = rows[rows["group"].isin(_UNTRAINED)]
     for row, sure, better in zip(
         to_records(own), _is_significant(own), _is_better(own), strict=True
     ):
@@ -172,7 +176,17 @@ def _describe_own_systems(rows: pd.DataFrame) -> Iterator[str]:
             verdict = "is compared with a single run of Base, so the difference is not tested"
         elif sure:
             verdict = f"is significantly {'better' if better else 'worse'} than Base"
-        yield f"Your system {row['name']} {verdict}. Difference: {_format_score(row)}."
+        system = f"{_UNTRAINED[row['group']]} {row['name']}"
+        yield f"{system} {verdict}. Difference: {_format_score(row)}."
+
+
+def _describe_missing_controls(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield a warning if there are ensembles without the controls that they need."""
+    if rows["method"].map(is_ensemble).astype(bool).any():
+        yield (
+            "No gain of an ensemble is attributed to emotions, because the controls for its second "
+            "encoder and its second training are missing. Add controls: [untrained, longer]."
+        )
 
 
 def _describe_controls(rows: pd.DataFrame) -> Iterator[str]:

@@ -104,7 +104,7 @@ def _make_instance_rows(collected: Collected, run: Run, evaluation: Evaluation) 
             (tally,) = bleu.tally_ngrams(
                 encode_answers([(reply[0],)]), encode_answers([(gold[0],)])
             ).tolist()
-        elif measure == "perplexity":
+        elif measure in ("perplexity", "word_perplexity"):
             tally = [row["predicted_value"], row["gold_value"]]
         else:
             tally = [row["score"] / 100, 1.0]

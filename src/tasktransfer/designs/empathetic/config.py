@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from tasktransfer.config import CommonConfig, DataConfig
+from tasktransfer.config import CommonConfig, DataConfig, EndpointConfig
 from tasktransfer.config.brought import Brought
 from tasktransfer.config.fields import DISTINCT, LIST, NUMBER, Count, Section, UserPath
 from tasktransfer.config.models import check_unique_names
@@ -16,6 +16,7 @@ from tasktransfer.core.validation import Problem
 from tasktransfer.designs.empathetic.contradictions import find_contradictions
 from tasktransfer.designs.empathetic.human_section import HumanConfig
 from tasktransfer.designs.empathetic.methods import TOPIC_TASKS, parse_prepend
+from tasktransfer.designs.empathetic.prompted_section import PromptedRepliers
 from tasktransfer.designs.empathetic.sources.cards import DAILY, ED, LABELS, PAIRS, TAGS
 from tasktransfer.designs.empathetic.training_sections import (
     ClassifierConfig,
@@ -173,6 +174,9 @@ class EmpatheticConfig(CommonConfig):
     brought: Brought = Field(
         default=(), description="your own systems, each with its replies to the test contexts"
     )
+    prompted: PromptedRepliers = Field(
+        default=(), description="language models that reply from a prompt, without training"
+    )
     human: HumanConfig | None = Field(
         default=None,
         description="human judgements of replies for the report; null to use none",
@@ -204,8 +208,17 @@ class EmpatheticConfig(CommonConfig):
         return {replier.name: replier.file for replier in self.brought}
 
     @property
+    def endpoints(self) -> Mapping[str, EndpointConfig]:
+        return {replier.model: replier for replier in self.prompted if replier.endpoint}
+
+    @property
+    def prompted_names(self) -> tuple[str, ...]:
+        """Names of the prompted models."""
+        return tuple(replier.model for replier in self.prompted)
+
+    @property
     def replier_comparison(self) -> tuple[Setting, dict[str, Any]]:
-        """The setting in which a user's own replier is compared with Base, and its limits.
+        """The setting in which an untrained replier is compared with Base, and its limits.
 
         Base's replies are the generated ones or, in a study without generation, the ones that are
         retrieved from the first pool.

@@ -18,6 +18,7 @@ from tasktransfer.designs.empathetic.methods import (
     is_ensemble,
     parse_prepend,
 )
+from tasktransfer.designs.empathetic.prompted_section import find_prompted_problems
 from tasktransfer.designs.empathetic.sources.cards import LABELS, PAIRS
 
 Parts = Mapping[str, Any]
@@ -53,6 +54,9 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
         )
     yield from _check_evaluation(parts)
     yield from find_name_conflicts(parts.get("brought", ()), USED_NAMES)
+    if models and "prompted" in parts:
+        own = (replier.name for replier in parts.get("brought", ()))
+        yield from find_prompted_problems(parts["prompted"], models, (*USED_NAMES, *own))
     methods = {method for section in settings.values() for method in section.methods}
     for control in parts.get("controls", ()) if FAMILIES.keys() <= parts.keys() else ():
         of_labels = control in CONTROLS_OF_LABELS

@@ -11,11 +11,11 @@ from tasktransfer.results.frames import FLAG, NUMBER, NUMBERS, TEXT, WHOLE, Colu
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.empathetic import collect, human_frames, statistics
+    from tasktransfer.designs.empathetic import collect, human_frames, prompted, statistics
 else:
     package = LazyPackage(__package__)
     collect, statistics = package.collect, package.statistics
-    human_frames = package.human_frames
+    human_frames, prompted = package.human_frames, package.prompted
 
 
 def has_controls_of_ensembles(study: Study) -> bool:
@@ -38,6 +38,11 @@ def has_choices(study: Study) -> bool:
     """Return whether a study has human choices between its replies."""
     human = get_config(study).human
     return human is not None and human.choices is not None
+
+
+def has_prompted(study: Study) -> bool:
+    """Return whether a study prompts language models for replies."""
+    return bool(get_config(study).prompted)
 
 
 ABOUT = ("setting",)
@@ -179,11 +184,23 @@ HUMAN_AGREEMENT: Columns = (
     ("contexts", WHOLE, "number of contexts of these items"),
     ("raters", WHOLE, "number of raters"),
 )
+PROMPTED: Columns = (
+    ("method", TEXT, "prompted model"),
+    ("template", WHOLE, "number of the prompt template, from 1"),
+    ("measure", TEXT, "bleu, p_at_1, p_at_1_permuted (chance) or word_perplexity"),
+    ("value", NUMBER, "the measure on the test split, in its own unit"),
+    ("instances", WHOLE, "number of test contexts"),
+    ("unreadable", NUMBER, "percentage of answers that cannot be read; they are empty replies"),
+    ("tokens", WHOLE, "tokens of the prompts and of generated replies, without candidates of P@1"),
+    ("seconds", NUMBER, "wall time of the evaluation"),
+    ("test_data_seen", TEXT, "whether the model saw the test dialogues: yes, no, unknown"),
+)
 
 FRAMES = (
     Frame("measured", MEASURED, collect.make_measured),
     Frame("rows", ROWS, collect.make_rows),
     Frame("costs", COSTS, collect.make_costs),
+    Frame("prompted", PROMPTED, prompted.make_prompted, planned=has_prompted),
     Frame("labels", LABELS, collect.make_labels, from_dialogues=True),
     Frame("shared", SHARED, collect.make_shared, from_dialogues=True),
     Frame(

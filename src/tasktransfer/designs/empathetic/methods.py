@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.plan import Step
@@ -30,6 +30,8 @@ CLASSIFIERS = ("fasttext-emotion", "fasttext-topic", "classifier-tuned")
 """Classifiers whose labels or encodings other methods use."""
 BROUGHT = "brought"
 """Model of a run whose replies come from the user's own system, and group of these systems."""
+PROMPTED = "prompted"
+"""Model of a run whose replies come from a prompted language model, and group of these models."""
 UNTRAINED, LONGER = "ensemble-untrained", "base-longer"
 CONTROLS_OF_ENSEMBLES = {UNTRAINED: "untrained", LONGER: "longer"}
 """Control that ensembles are compared with → its name in the config.
@@ -39,8 +41,9 @@ emotion.
 """
 CONTROLS_OF_LABELS = ("gold", "random")
 """Controls for EmoPrepend-1, by their names in the config."""
-GROUPS = ("fine-tuning", "external classifier", "larger models", "controls", BROUGHT)
-"""The paper's groups of methods (Table 2), our controls, and the user's own systems."""
+GROUPS = ("fine-tuning", "external classifier", "larger models", "controls", BROUGHT, PROMPTED)
+"""The paper's groups of methods (Table 2), our controls, and systems that the study does not train.
+"""
 _PAPER_NAMES = {
     "pretrained": "Pretrained",
     "base": "Base",
@@ -69,8 +72,14 @@ def get_paper_name(method: str) -> str:
     return _PAPER_NAMES.get(method, method)
 
 
-def get_group(method: str) -> str:
-    """Return the method's group, one of ``GROUPS``."""
+def get_group(method: str, prompted: Collection[str] = ()) -> str:
+    """Return the method's group, one of ``GROUPS``.
+
+    Args:
+        prompted: names of the study's prompted models.
+    """
+    if method in prompted:
+        return PROMPTED
     if method in CONTROLS or method in CONTROLS_OF_ENSEMBLES:
         return "controls"
     if method in LARGE:

@@ -24,6 +24,7 @@ from tasktransfer.designs.empathetic.methods import (
     is_ensemble,
     parse_prepend,
 )
+from tasktransfer.designs.empathetic.prompted import plan_prompted_repliers
 from tasktransfer.designs.empathetic.sources.cards import (
     DAILY,
     DAILY_NEXT,
@@ -65,6 +66,8 @@ def plan_study(config: EmpatheticConfig, revisions: Revisions) -> Plan:
             study.add_setting(setting)
         study.add_classifiers()
         study.add_own_repliers(revisions)
+        for run in plan_prompted_repliers(config, revisions, study.data[ED], seed):
+            builder.add_run(run)
     return builder.build_plan()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +59,13 @@ _TEXTS = {
 }
 """Measure → the texts on which an emotion classifier is evaluated."""
 _OWN_LABELS = "its own labels"
+_PROMPTED_MEASURES = {
+    "bleu": "AVG BLEU",
+    "p_at_1": "P@1,{block}",
+    "p_at_1_permuted": "P@1,{block}, replies permuted",
+    "word_perplexity": "perplexity per word",
+}
+"""Measure → its name in the table."""
 
 
 def complete_frames(frames: Frames) -> Frames:
@@ -66,12 +73,13 @@ def complete_frames(frames: Frames) -> Frames:
 
     Frames of measures also get their columns in Table 2 (``score``).
     """
-    evaluation, metadata = get_config(frames.study).evaluation, frames.metadata
+    config, metadata = get_config(frames.study), frames.metadata
+    evaluation, prompted = config.evaluation, config.prompted_names
 
     def load(name: str) -> pd.DataFrame:
         if name in SCORED:
-            return add_scores(frames[name], evaluation.block, evaluation.pools)
-        return add_names(frames[name])
+            return add_scores(frames[name], evaluation.block, evaluation.pools, prompted)
+        return add_names(frames[name], prompted)
 
     names = [name for name in (*SCORED, *NAMED) if name in frames]
     order = {**metadata.order, **_make_orders(metadata, evaluation.block)}
@@ -87,11 +95,16 @@ def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
     }
 
 
-def add_scores(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.DataFrame:
+def add_scores(
+    frame: pd.DataFrame, block: int, pools: tuple[str, ...], prompted: Collection[str] = ()
+) -> pd.DataFrame:
     """Add the columns ``name``, ``group``, ``score`` and ``candidates``.
 
     ``candidates`` selects the line of Table 2: the pool of retrieved replies, or the method's first
     pool for all other measures.
+
+    Args:
+        prompted: names of the study's prompted models.
     """
     scores = [
         SCORES.get((str(setting), str(measure)), str(measure)).format(block=block)
@@ -106,13 +119,14 @@ def add_scores(frame: pd.DataFrame, block: int, pools: tuple[str, ...]) -> pd.Da
         pool or first.get(method, "")
         for pool, method in zip(frame["pool"], frame["method"], strict=True)
     ]
-    return add_names(frame).assign(score=scores, candidates=candidates)
+    return add_names(frame, prompted).assign(score=scores, candidates=candidates)
 
 
-def add_names(frame: pd.DataFrame) -> pd.DataFrame:
+def add_names(frame: pd.DataFrame, prompted: Collection[str] = ()) -> pd.DataFrame:
     """Add the paper's names of methods and their groups."""
     names = [get_paper_name(method) for method in frame["method"]]
-    return frame.assign(name=names, group=[get_group(method) for method in frame["method"]])
+    groups = [get_group(method, prompted) for method in frame["method"]]
+    return frame.assign(name=names, group=groups)
 
 
 def _sort_by_method(frame: pd.DataFrame, metadata: Metadata, *more: str) -> pd.DataFrame:
@@ -343,3 +357,11 @@ def compute_scores_by_order(frames: Frames) -> pd.DataFrame:
     names = ["setting", "group", "name", "method"]
     wide = rows.pivot_table("value", names, "measure", sort=False).reset_index()
     return _sort_by_method(wide.rename_axis(columns=None), frames.metadata)
+
+
+def list_prompted(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``prompted`` with readable names of measures."""
+    block = get_config(frames.study).evaluation.block
+    names = {measure: name.format(block=block) for measure, name in _PROMPTED_MEASURES.items()}
+    frame = frames["prompted"]
+    return frame.assign(measure=frame["measure"].map(names))

@@ -14,6 +14,7 @@ from tasktransfer.designs.empathetic.config import get_config
 from tasktransfer.designs.empathetic.frames import ABOUT, FRAMES, has_controls_of_ensembles
 from tasktransfer.designs.empathetic.methods import BASE, parse_prepend
 from tasktransfer.designs.empathetic.shown_human import HUMAN_TABLES, SCALES, make_rating_column
+from tasktransfer.designs.empathetic.shown_prompted import PROMPTED_TABLE
 from tasktransfer.present.columns import (
     Column,
     Head,
@@ -55,7 +56,8 @@ def _has_training_stages(study: Study) -> bool:
 def _has_comparison(study: Study) -> bool:
     """Return whether a setting has Base and another method."""
     methods = [section.methods for section in get_config(study).settings.values()]
-    others = bool(get_config(study).controls or get_config(study).brought)
+    config = get_config(study)
+    others = bool(config.controls or config.brought or config.prompted)
     return any(BASE in names and (len(names) > 1 or others) for names in methods)
 
 
@@ -147,6 +149,7 @@ TABLES = (
         nothing="has no candidate pool with several datasets",
         planned=_has_mixed_pools,
     ),
+    PROMPTED_TABLE,
     *HUMAN_TABLES,
     Table(
         "table3",

@@ -46,9 +46,14 @@ from tasktransfer.stats.cells import (
 CELL = ["setting", "method", "measure", "pool"]
 PERPLEXITY, LOG_PERPLEXITY = "perplexity", "log perplexity"
 """Measure of a value, and the measure of its differences."""
+WORD_PERPLEXITY = "word_perplexity"
+"""Perplexity per word of prompted models, whose tokens are not the tokens of trained models."""
 FINISHED: dict[str, Callable[[Sums], Sums]] = {
     "bleu": lambda sums: 100 * bleu.compute_mean_bleu(sums),
-    PERPLEXITY: lambda sums: np.asarray(np.exp(sums[..., 0] / sums[..., 1])),
+    **dict.fromkeys(
+        (PERPLEXITY, WORD_PERPLEXITY),
+        lambda sums: np.asarray(np.exp(sums[..., 0] / sums[..., 1])),
+    ),
 }
 """Measure → function of summed tallies (..., columns). All other measures are proportions."""
 

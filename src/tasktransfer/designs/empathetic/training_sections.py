@@ -94,6 +94,10 @@ class EmpatheticModel(ModelConfig):
         return architecture
 
     @property
+    def is_only_prompted(self) -> bool:
+        return self.family == "decoder"
+
+    @property
     def built(self) -> ArchitectureConfig | None:
         return self.architecture
 

@@ -37,6 +37,8 @@ OPTIONS = 4
 """Assumed number of choices for a task without labels."""
 ANSWER_TOKENS = 25
 """Assumed number of tokens in a generated answer."""
+REPLY_TOKENS = 20
+"""Assumed number of tokens in a candidate reply, whose likelihood P@1 needs."""
 STEP_TOKENS = 40
 """Cost of generating a token in tokens read: each token passes through all weights alone."""
 
@@ -117,6 +119,8 @@ class OtherNodeEstimates:
         answering = ANSWER_TOKENS * STEP_TOKENS
         if has_choices(card):
             answering = (len(card.labels) or OPTIONS) * CHOICE_TOKENS
+        if "block" in node.settings:  # P@1: every reply of a block is a choice
+            answering = int(node.settings["block"]) * REPLY_TOKENS
         tokens = read.tokens + read.units * (PROMPT_TOKENS + answering)
         return tokens * self._speed(model, self._precision).read
 

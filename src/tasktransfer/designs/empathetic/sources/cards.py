@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task, TaskKind
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, TaskKind, Wording
 
 ED, DAILY, PAIRS = "EmpatheticDialogues", "DailyDialogReplies", "ReplyPairs"
 TAGS, NEWSGROUPS = "GoEmotions", "Newsgroups"
@@ -43,8 +43,26 @@ MOST_TOKENS = 100
 """Maximum number of tokens of a context, and of a reply (section 4)."""
 
 
+_LISTENER = "Listener:"
+REPLY_WORDINGS = (
+    Wording(
+        "A speaker tells a listener about a personal experience. Write the listener's next reply: "
+        "one or two short sentences that show empathy.",
+        answer=_LISTENER,
+    ),
+    Wording("Continue the dialogue with the listener's next utterance.", answer=_LISTENER),
+)
+"""Templates of prompted repliers: the first asks for empathy, the second does not."""
+
+
 def make_reply_task(
-    name: str, short: str, dataset: str, what: str, citation: str, licence: str
+    name: str,
+    short: str,
+    dataset: str,
+    what: str,
+    citation: str,
+    licence: str,
+    wordings: tuple[Wording, ...] = (),
 ) -> Task:
     """Return a card whose instances are contexts with the utterance that follows.
 
@@ -54,7 +72,7 @@ def make_reply_task(
     metrics = (MetricSpec("bleu"),)
     return Task(
         name, short, dataset, "reply", (), metrics, "", prompt, what, citation, licence,
-        keeps="beginning",
+        wordings=wordings, keeps="beginning",
     )  # fmt: skip
 
 
@@ -81,7 +99,7 @@ NEXT = make_reply_task(
     "next_utterance", "NEXT", ED, "The next utterance of either side.", _PAPER, _LICENCE
 )
 REPLY = make_reply_task(
-    "listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE
+    "listener_reply", "REPLY", ED, "The listener's next reply.", _PAPER, _LICENCE, REPLY_WORDINGS
 )
 EMOTION_OF_CONTEXT = make_label_task(
     "emotion_of_context", "CEMO", ED, LABELS, "The emotion of a dialogue from its context.",
