@@ -22,7 +22,7 @@ from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected_tables, write_statistics
 from tasktransfer.designs.empathetic.methods import PROMPTED
 from tasktransfer.designs.empathetic.printed import (
-    compute_orders,
+    compute_scores_by_order,
     compute_table2,
     list_prompted,
 )
@@ -217,7 +217,7 @@ def test_repliers_are_in_the_printed_tables(replied: tuple[Study, list[str]]) ->
     own = table[table["group"] == "prompted"]
     assert {*own["method"]} == {"gpt", "far"}
     assert "P@1,8" in {*own.loc[own["method"] == "gpt", "score"]}
-    orders = compute_orders(frames).query("method == 'gpt'")
+    orders = compute_scores_by_order(frames).query("method == 'gpt'")
     assert orders["p_at_1_shuffled"].isna().all()
     measures = list_prompted(frames).query("method == 'gpt'")["measure"].tolist()
     assert measures[1:3] == ["P@1,8", "P@1,8, replies permuted"]
