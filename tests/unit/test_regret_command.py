@@ -91,7 +91,7 @@ def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
             ":362: The line contains a second score of 'task8' → 'task9'",
         ),
         (lambda t: t.assign(score=t["score"].where(t.index > 0)), ":2: The column score is empty"),
-        (lambda t: t[t["source"] == "task0"], "1 source"),
+        (lambda t: t[t["source"] == "task0"], "fewer than two sources"),
         (lambda t: t[:0], "has no rows"),
     ],
 )
