@@ -242,7 +242,10 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (put("ratings", [3, "good"]), ":4: Rating 'good' is not a number. Give one, or remove"),
+        (
+            put("ratings", [3, "good"]),
+            ":4: Rating 'good' is not a number. Write a number, or remove",
+        ),
         (put("ratings", [3, float("nan")]), ":4: Rating nan is not a number"),
         (put("ratings", []), ":4: The row has no rating. Add a rating, or remove"),
         (
