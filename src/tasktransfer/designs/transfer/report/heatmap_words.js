@@ -32,7 +32,7 @@ const words = (() => {
     const pair = `${spaced(source)} to ${target}`;
     if (cell === null) return `${pair}: not in the study`;
     if (cell.state === "missing") return `${pair}: missing`;
-    const size = `${number(cell.delta, 1, true)} points`;
+    const size = `${cell.looks.points.text.replace("*", "")} points`; // as printed: −0.04, not 0.0
     const mark = {
       significant: ", significant",
       "one-training": ", only one training run",
