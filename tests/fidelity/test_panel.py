@@ -135,7 +135,9 @@ def test_reddit_has_10_000_items_of_1_000_contexts(rated: Mapping[str, list[Inst
 
 @real
 def test_reddits_rated_paragraphs_are_not_for_training(rated: Mapping[str, list[Instance]]) -> None:
-    learnt = {one.utterances[0].strip() for one in CORPORA["Reddit"].read(REAL.files(SHARED))}
+    learnt = {
+        one.utterances[0].strip() for one in CORPORA["Reddit"].read(REAL.find_release_files(SHARED))
+    }
     left = [one for one in rated["Reddit_DSTC7"] if not is_for_training(one.context)]
     assert (len(learnt), len(left)) == (265, 4_200)
     assert not learnt & {one.context for one in left}

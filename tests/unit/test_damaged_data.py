@@ -249,7 +249,7 @@ SINGLE = [
     (sound.DSTC7, as_tgz({}), "contains no dstc7-task2-context.tsv. Fetch the archive again"),
     (sound.DSTC7, tables(context="InstanceID\n1\n"), r"\(context\):1: The column Con"),
     (sound.DSTC7, tables(**{"human-eval-per-judge": "InstanceID\tSystemID\tRelevance\n1\tA\n"}),
-     "1 A: Rating '' is not a number. Give one"),
+     "1 A: Rating '' is not a number. Write a number"),
     (PLUS, line({"context": ...}), ":1: The key 'context' is missing. Fix the line"),
     (PLUS, line({"positive_responses": []}), ":1, positive_responses: The list contains no"),
     (PLUS, line({"context": ["", " "]}), ":1, context: The list contains no text. Fix the line"),

@@ -222,7 +222,7 @@ def test_parts_without_text_are_empty_and_numbers_are_refused() -> None:
     assert contexts([{"m": image}], turns="m", text="content[].text", skip="empty") == ["here"]
     with pytest.raises(DataError, match="The value is 5, but it must be a string"):
         read([{"m": [{"content": [{"text": 5}]}]}], turns="m", text="content[].text")
-    with pytest.raises(DataError, match=r"The value is \[.*Name the parts of the text"):
+    with pytest.raises(DataError, match=r"The value is \[.*Set dialogue\.text to the path"):
         read([{"m": [{"content": [{"text": "a"}]}]}], turns="m", text="content")
 
 

@@ -252,9 +252,9 @@ def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> Non
     )
     block, other, _ = build_target_blocks(RESULTS.replace({"methods": methods}))
     assert block.chosen == (
-        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]. This is +1.9 "
-        "[−8.8, +12.6] points compared with frozen embeddings with logistic regression, the "
-        "method that the table “Methods” recommends (q = 0.333)."
+        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]. The "
+        "difference from frozen embeddings with logistic regression, the method that the table "
+        "“Methods” recommends, is +1.9 [−8.8, +12.6] points (q = 0.333)."
     )
     assert other.chosen == ""
 

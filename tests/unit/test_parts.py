@@ -133,14 +133,14 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
         ),
         (
             [Start(STAGES[0], parts=("encoder",)), Start(STAGES[1], parts=("encoder",))],
-            "2 parts are copied into encoder .* merged is None.*mean, max, min or ties",
+            "2 parts are merged into encoder .* values of merged are None.*mean, max, min or ties",
         ),
         (
             [
                 Start(STAGES[0], parts=("encoder",), merged="mean"),
                 Start(STAGES[1], parts=("encoder",), merged="max"),
             ],
-            "merged is max, mean",
+            "values of merged are max, mean",
         ),
     ],
 )

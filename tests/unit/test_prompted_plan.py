@@ -142,7 +142,7 @@ def test_prompts_that_do_not_show_the_response_are_refused() -> None:
     section = {"tasks": ["ConvAI2", "Persona_Zhao"], "sources": "all", "targets": "all"}
     entry = {"model": "gpt", "shots": 0}
     study = {**ASKED, "prompted": [entry], "datasets": {"PanelDialogues": section}}
-    said = "datasets.PanelDialogues.tasks: The prompts of ConvAI2 do not show the field response"
+    said = "datasets.PanelDialogues.tasks: The prompts of ConvAI2 do not show response"
     assert said in refusal(study)
 
 

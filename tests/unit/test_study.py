@@ -268,7 +268,10 @@ def test_auto_grows_when_the_selection_is_there() -> None:
     [
         ([], "has 0 targets"),
         ([PICKED[0] | {"sources": TASKS[1:2]}], "has 1 sources"),
-        ([PICKED[0] | {"target": "question_answering"}], "question_answering is not in"),
+        (
+            [PICKED[0] | {"target": "question_answering"}],
+            "not have the tasks question_answering",
+        ),
         ([PICKED[0] | {"chosen_by": "test"}], "chosen by test, but multi_source.choose_by is"),
         ([PICKED[0] | {"chosen_by": "luck"}], "chosen by luck, but multi_source.choose_by is"),
         ({"a": 1}, "damaged"),
@@ -311,7 +314,7 @@ def test_the_tables_are_collected_by_the_plan() -> None:
     assert collected.planned == study.plan.runs
     metadata = build_study_metadata(collected)
     assert metadata.shorts["dialogue_nli"] == "DNLI"
-    assert metadata.facts["missing"].endswith(" trainings")
+    assert metadata.facts["missing"].endswith(" training runs")
 
 
 @pytest.mark.parametrize(

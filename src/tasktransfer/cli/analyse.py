@@ -52,7 +52,7 @@ def add_commands(commands: Any) -> None:
     add_json_option(command)
     command = add_command(commands, "explain", explain_result)
     what = (
-        "name what to explain: a printed table and its row (table3 Persona_USR panel); a node by "
+        "what to explain: a printed table and its row (table3 Persona_USR panel); a node by "
         "its "
         "folder or 6 or more digits of its digest; runs by method, model and other names; or, in a "
         "transfer study, a cell by dataset, model, algorithm, source (joined with + if several) "

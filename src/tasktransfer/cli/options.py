@@ -116,7 +116,7 @@ def parse_folder(text: str) -> Path:
 
 
 def parse_file(text: str) -> Path:
-    """Convert an option's text to a file that exists or can be written.
+    """Convert an option's text to the path of an output file.
 
     Raises:
         argparse.ArgumentTypeError: the path is a folder or a device, or its folder is not writable.

@@ -137,7 +137,7 @@ def validate_content(
 def _collect_problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
-    """Yield the problems of a validation, except for keys that YAML has a problem with."""
+    """Yield the problems of a validation, without those of keys that YAML reports already."""
     reported = {problem.path for problem in document.problems}
     problems = list_problems(error, document.value, make_schema, renamed=RENAMED)
     for problem in islice(problems, MAX_PROBLEMS):

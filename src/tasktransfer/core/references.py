@@ -94,5 +94,5 @@ def get_training_method(model: ModelSpec) -> str:
 
 
 def format_method_label(method: str) -> str:
-    """Return the label of a method for sentences."""
+    """Return a method's label for use in a sentence, without commas."""
     return METHODS[method].replace(", ", " with ")

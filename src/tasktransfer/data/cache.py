@@ -252,7 +252,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
         return [_make_instance(row) for row in rows]
     except (KeyError, TypeError) as error:
         raise DataError(
-            f"{file}: The file is damaged, because the column {error} is missing or not valid. "
+            f"{file}: The file's columns do not match this version of tasktransfer ({error}). "
             f"{_describe_remedy(folder)}."
         ) from error
 

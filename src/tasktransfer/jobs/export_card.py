@@ -252,7 +252,7 @@ def find_licence(checkpoint: Path) -> str | None:
 
 
 def format_summary(exported: ExportedModel, folder: Path) -> str:
-    """Return what was exported, in one sentence for the terminal."""
+    """Return a one-line summary of an exported model for the terminal."""
     test = _format_interval(exported.scores["test"])
     least = exported.min_probability
     threshold = "" if least is None else f", suggested threshold {least:g}"

@@ -185,7 +185,7 @@ def _score_predictions(
 
 
 def _embed_once(embed: Embed) -> Embed:
-    """Return a function that embeds each text once, although samples share their texts."""
+    """Return a cached version of an embedding function, which embeds each distinct text once."""
     known: dict[str, Any] = {}
 
     def embed_known(texts: Sequence[str]) -> Any:

@@ -61,7 +61,7 @@ def copy_trained_state(module: nn.Module) -> Tensors:
 
 
 def load_trained_state(module: nn.Module, moving: Tensors) -> None:
-    """Load a state that ``copy_trained_state`` has returned into a module."""
+    """Load into a module the state that ``copy_trained_state`` returned."""
     unknown = module.load_state_dict(dict(moving), strict=False).unexpected_keys
     assert not unknown, f"of another module: {unknown}"
 
@@ -140,8 +140,8 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
     (way, *others) = ways
     if others or (len(sources) > 1 and way is None):
         raise ConfigError(
-            f"starts: {len(sources)} parts are copied into {target} "
-            f"({', '.join(s.part for s in sources)}), but merged is "
+            f"starts: {len(sources)} parts are merged into {target} "
+            f"({', '.join(s.part for s in sources)}), but their values of merged are "
             f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method for all of these "
             f"parts, {', '.join(MERGED)} or ties."
         )

@@ -24,9 +24,9 @@ def is_missing(value: object) -> bool:
 
 
 def format_number(value: Any, form: str) -> str:
-    """Format a number with a format of ``format()``, but never as a power of ten.
+    """Format a number with a format spec, without scientific notation for positive numbers.
 
-    Large numbers become whole numbers, and tiny positive ones ``< 0.0001``.
+    Large numbers become whole numbers, and tiny positive numbers become ``< 0.0001``.
     """
     if is_missing(value):
         return DASH

@@ -116,8 +116,8 @@ class Round(TypedDict):
             dict[str, float],
             Field(
                 description=(
-                    "mean probability, over the round's updates, with which each source was "
-                    "trained together with the target; absent if the sampler learns no "
+                    "each source's probability of being sampled for training with the target, "
+                    "averaged over the round's updates; absent if the sampler learns no "
                     "probabilities"
                 )
             ),

@@ -207,7 +207,7 @@ class FilesSection(Section):
     )
 
 
-def _assign_train_split(value: Any) -> Any:
+def _wrap_train_files(value: Any) -> Any:
     return {"train": value} if isinstance(value, str | list) else value
 
 
@@ -238,7 +238,7 @@ class Declaration(Section):
         Annotated[
             FilesSection,
             BeforeValidator(
-                _assign_train_split, json_schema_input_type=FilesSection | str | list[str]
+                _wrap_train_files, json_schema_input_type=FilesSection | str | list[str]
             ),
         ]
         | None

@@ -135,7 +135,7 @@ class EmpatheticConfig(CommonConfig):
         description="models of the study, each with an architecture or a checkpoint with its family"
     )
     training: EmpatheticTraining = Field(
-        default=EmpatheticTraining(), description="default hyperparameters of every training"
+        default=EmpatheticTraining(), description="default hyperparameters of all training runs"
     )
     retrieval: SettingConfig | None = Field(
         default=None, description="settings of the methods that retrieve replies"
@@ -175,7 +175,8 @@ class EmpatheticConfig(CommonConfig):
         default=(), description="your own systems, each with its replies to the test contexts"
     )
     prompted: PromptedRepliers = Field(
-        default=(), description="language models that reply from a prompt, without training"
+        default=(),
+        description="prompted language models, which generate replies without fine-tuning",
     )
     human: HumanConfig | None = Field(
         default=None,

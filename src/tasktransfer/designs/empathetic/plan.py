@@ -395,5 +395,5 @@ class _Seed:
 
 
 def _build_fasttext_settings(section: EmotionsConfig | TopicsConfig) -> dict[str, Any]:
-    """Return all settings of a fit, so that any other choice changes the digest."""
+    """Return all settings of a fastText fit, so that a change of any of them changes its digest."""
     return {"lr": section.learning_rate, "epoch": section.epochs, "dim": WORD_WIDTH}

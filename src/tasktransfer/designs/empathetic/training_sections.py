@@ -205,7 +205,10 @@ class PretrainingConfig(Overrides):
     )
     retrieval: bool = Field(
         default=True,
-        description=("false to use the pretrained retrieval model without fine-tuning"),
+        description=(
+            "false to skip this stage for retrieval, so that its methods start from the released "
+            "checkpoint"
+        ),
     )
 
 

@@ -153,7 +153,7 @@ def _find_state(
 
 
 def _find_score(known: KnownRun, nodes: Sequence[NodeFacts]) -> float | None:
-    """Return the test score of a training's run on its own task, or None for other runs."""
+    """Return a training run's test score on its own task, or None if no single task is its own."""
     record: Record | None = nodes[-1].content
     if record is None or record["node"]["kind"] != "stage" or len(known.run.result_nodes) > 1:
         return None

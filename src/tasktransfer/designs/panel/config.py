@@ -161,7 +161,7 @@ class PanelConfig(CommonConfig):
         )
     )
     training: PanelTraining = Field(
-        default=PanelTraining(), description="default hyperparameters of every training"
+        default=PanelTraining(), description="default hyperparameters of all training runs"
     )
     domains: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         default=DOMAINS[:4], description="training domains, one per expert"

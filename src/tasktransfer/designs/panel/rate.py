@@ -103,7 +103,7 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
         if not folder.is_dir():
             raise ModelError(
                 f"{folder}: The expert of {domain} is missing, but a panel needs all of its "
-                "experts. Run snakemake with checkpoints.keep: [expert]."
+                "experts. Set checkpoints.keep: [expert] in the config, and run the study again."
             )
     twin = others.get("twin")
     if twin is not None and not Path(study.get_checkpoint_folder(twin.stages[-1])).is_dir():

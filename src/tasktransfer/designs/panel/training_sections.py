@@ -100,8 +100,8 @@ class LabellerConfig(StageConfig):
     two_towers: bool = Field(
         default=False,
         description=(
-            "true to encode contexts and responses with two separate encoders, as the method twin "
-            "does; false to use one encoder for both texts"
+            "true to encode context and response separately, with one shared encoder, as the "
+            "method twin does; false to encode them together, as one input"
         ),
     )
 

@@ -256,8 +256,8 @@ class ProbesSection(Section):
     human_judgements: UserPath | None = Field(
         default=None,
         description=(
-            "CSV file of human judgements for the figure that shows the percentage of ties; ties "
-            "have the value tie in the column choice; null to use synthetic judgements"
+            "CSV file of human judgements for the figure that shows the percentage of ties; the "
+            "column choice contains tie for a tie; null to use synthetic judgements"
         ),
     )
     wordcont_text: Literal["context", "target"] = Field(

@@ -309,11 +309,11 @@ TABLES = (
     ),
     _declare_table(
         "control_summary",
-        "Average effects over controls",
+        "Average differences from each control",
         "Score of the transfer minus score of the control, in points and averaged over pairs of "
         "tasks, with a 95 % interval over seeds and dialogues. The q values are adjusted over all "
         "rows. The control “longer baseline” is trained on the target alone for twice the "
-        "baseline's updates, about as long as in multitask → fine-tune.",
+        "baseline's updates, which is about the total training length of multitask → fine-tune.",
         printed_rows.list_control_means,
         (
             *_GROUP,
@@ -333,12 +333,12 @@ TABLES = (
         "Does the source explain the gain?",
         "Number of single-source cells with each verdict. A cell beats all controls if its score "
         "is above the baseline and above each control, each with q ≤ 0.05. A cell is explained by "
-        "a control if its score is above the baseline with q ≤ 0.05, but a control gives at least "
-        "half of the gain (the 95 % interval of the cell's difference from the control ends at or "
-        "below half of the cell's Δ). A cell hurts if its score is below the baseline with q ≤ "
-        "0.05. A cell is not judged if it has one seed only, or if a test is not possible. The "
-        "verdict on all other cells is “Cannot tell”, including cells for which a control is "
-        "missing.",
+        "a control if its score is above the baseline with q ≤ 0.05, and a control gives at least "
+        "half of the gain. This means that the 95 % interval of the cell's difference from the "
+        "control ends at or below half of the cell's Δ. The verdict is “hurts” if the score is "
+        "below the baseline with q ≤ 0.05. A cell is not judged if it has one seed only, or if a "
+        "test is not possible. The verdict on all other cells is “Cannot tell”, including cells "
+        "for which a control is missing.",
         printed_rows.count_verdicts,
         (
             *_GROUP,

@@ -225,6 +225,6 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
     other = format_method_label(recommended[0]["method"])
     return (
-        f"{sentence}. This is {size} points compared with {other}, the method that the table "
-        f"“Methods” recommends ({tested})."
+        f"{sentence}. The difference from {other}, the method that the table “Methods” "
+        f"recommends, is {size} points ({tested})."
     )

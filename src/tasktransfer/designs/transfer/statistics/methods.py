@@ -235,7 +235,7 @@ def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
 
 
 def _list_baselines(frames: Frames) -> Iterator[Method]:
-    """Yield the fine-tuned models, of which all weights or an adapter were trained."""
+    """Yield the baselines of all targets, with full fine-tuning or an adapter."""
     collected = frames.collected
     runs: dict[tuple[str, str, str], list[Run]] = {}
     for run in collected.runs:

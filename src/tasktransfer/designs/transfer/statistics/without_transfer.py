@@ -80,6 +80,7 @@ class PromptedScore:
 
     @property
     def spread(self) -> float:
+        """Difference between the highest and the lowest score of the wordings."""
         return max(self.by_wording) - min(self.by_wording)
 
 
