@@ -154,9 +154,19 @@ def test_an_ensemble_without_controls_is_not_credited_to_emotions() -> None:
 def test_a_system_of_the_user_is_named_in_the_answer() -> None:
     effects = {**EFFECTS, ("generation", "my-system", "bleu", ""): (2.0, 1.0, 3.0)}
     *_, last = write_answer(view({"differences": compared(effects, 0.01)}))
-    assert last.startswith("Your system my-system is significantly better than Base.")
+    assert last.startswith("Your system my-system is significantly better than Base in AVG BLEU")
     *_, last = write_answer(view({"differences": compared(effects, 0.2)}))
-    assert last.startswith("Your system my-system is not significantly different from Base.")
+    assert last.startswith("Your system my-system is not significantly different from Base in AVG ")
+
+
+def test_the_measures_of_a_system_share_a_sentence() -> None:
+    effects = {
+        ("retrieval", "my-system", "bleu", ""): (2.0, -1.0, 3.0),
+        ("retrieval", "my-system", "p_at_1", ""): (-9.0, -12.0, -6.0),
+    }
+    *_, last = write_answer(view({"differences": compared({**EFFECTS, **effects}, 0.01)}))
+    assert last.startswith("Your system my-system is not significantly different from Base in AVG ")
+    assert "; significantly worse than Base in P@1,100 (−9.0" in last
 
 
 def test_words_that_labels_replace_are_reported() -> None:

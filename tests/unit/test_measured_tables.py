@@ -127,3 +127,41 @@ def test_the_prompted_rater() -> None:
     minus = {n: float(rows["smollm2 minus cosine-last"]["q"]) for n, rows in by_set.items()}
     assert max(minus["Persona_USR"], minus["ConvAI2_GRADE"]) < 0.001
     assert minus["Empathetic_GRADE"] > 0.05
+
+
+def test_a_prompted_replier() -> None:
+    rows = {
+        (row["table"], row["method"], row["measure"]): row
+        for row in read_rows("empathetic_prompted")
+    }
+    digits = {"p_at_1": 1, "bleu": 2}
+
+    def show_row(table: str, method: str, measure: str) -> str:
+        row, places = rows[table, method, measure], digits[measure]
+        return f"{show(row['value'], places)} {show_interval(row, 'low', 'high', places)}"
+
+    names = {"pretrained": "Pretrained", "base": "Base", "smollm2": "smollm2"}
+    head = "| method | P@1,100 | AVG BLEU | P@1,100 minus Base | AVG BLEU minus Base |"
+    assert read_table("empathetic.md", head) == [
+        [
+            name,
+            *(show_row("summary", method, measure) for measure in digits),
+            *(
+                "–" if method == "base" else show_row("differences", method, measure)
+                for measure in digits
+            ),
+        ]
+        for method, name in names.items()
+    ]
+    text = " ".join((ROOT / "docs" / "empathetic.md").read_text(encoding="utf-8").split())
+    q = {key[2]: float(row["q"]) for key, row in rows.items() if row["q"] and key[1] == "smollm2"}
+    assert q["bleu"] > 0.05 and f"(q = {q['p_at_1']:.3f})" in text
+    permuted = rows["prompted", "smollm2", "p_at_1_permuted"]
+    assert f"and {show(permuted['value'])} after the replies are permuted" in text
+    perplexity = rows["summary", "smollm2", "word_perplexity"]
+    interval = show_interval(perplexity, "low", "high")
+    assert f"perplexity per word is {show(perplexity['value'])} {interval}" in text
+    seconds = {key[2]: float(row["seconds"]) for key, row in rows.items() if row["seconds"]}
+    assert f"P@1 took {seconds['p_at_1']:,.0f} s for 100 contexts" in text
+    took = f"{seconds['bleu']:.0f} s and {seconds['word_perplexity']:.0f} s"
+    assert f"BLEU and perplexity took {took}" in text

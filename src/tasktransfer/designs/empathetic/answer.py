@@ -168,16 +168,22 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
 def _describe_untrained(rows: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence on each system that is not trained: the user's own, and prompted models."""
     own = rows[rows["group"].isin(_UNTRAINED)]
-    for row, sure, better in zip(
-        to_records(own), _is_significant(own), _is_better(own), strict=True
-    ):
-        verdict = "is not significantly different from Base"
-        if is_missing(row["q"]):
-            verdict = "is compared with a single run of Base, so the difference is not tested"
-        elif sure:
-            verdict = f"is significantly {'better' if better else 'worse'} than Base"
-        system = f"{_UNTRAINED[row['group']]} {row['name']}"
-        yield f"{system} {verdict}. Difference: {_format_score(row)}."
+    own = own.assign(sure=_is_significant(own), better=_is_better(own))
+    for (group, name), of_system in own.groupby(["group", "name"], sort=False):
+        by_verdict: dict[str, list[str]] = {}
+        for row in to_records(of_system):
+            by_verdict.setdefault(_compare_with_base(row), []).append(_format_score(row))
+        parts = [f"{verdict} in {join_names(scores)}" for verdict, scores in by_verdict.items()]
+        yield f"{_UNTRAINED[str(group)]} {name} is {'; '.join(parts)}."
+
+
+def _compare_with_base(row: Row) -> str:
+    """Return the verdict on a difference from Base, to follow "is" and precede the measure."""
+    if is_missing(row["q"]):
+        return "compared with a single run of Base, and therefore not tested,"
+    if row["sure"]:
+        return f"significantly {'better' if row['better'] else 'worse'} than Base"
+    return "not significantly different from Base"
 
 
 def _describe_missing_controls(rows: pd.DataFrame) -> Iterator[str]:
