@@ -83,7 +83,7 @@ def test_a_replier_is_in_table_2_and_on_the_page(replied: Study) -> None:
     table = Path(replied.figures, "table2.csv").read_text(encoding="utf-8")
     assert "people" in table
     assert "brought" in table
-    answer = "people is compared with a single run of Base, so the difference is not tested"
+    answer = "people is compared with a single run of Base, and therefore not tested, in"
     assert answer in Path(replied.report).read_text(encoding="utf-8")
     assert ">people<" in Path(replied.report).read_text(encoding="utf-8")
 
