@@ -49,7 +49,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
-AVERAGES, SOURCES, LEARNING = re.split(r"Do the sources of a target differ\?|### Which", PAGE)[:3]
+AVERAGES, SOURCES, LEARNING = re.split(
+    r"Do the sources of a target differ in their effects\?|### Which", PAGE
+)[:3]
 WORDS = " ".join(PAGE.split())
 """Text of the section as one line, to find wrapped sentences."""
 SELECTION = (ROOT / "docs" / "selection.md").read_text().split("### On the shipped matrix")[1]

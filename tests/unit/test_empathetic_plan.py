@@ -205,7 +205,7 @@ def test_stand_ins_are_named() -> None:
     assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
     assert told["20 Newsgroups"] == "DailyDialog's ten topics"
     assert {
-        "fastText vectors trained on Common Crawl",
+        "fastText vectors of common crawl",
         "Reddit candidates",
         "DeepMoji fine-tuned",
     } <= set(told)

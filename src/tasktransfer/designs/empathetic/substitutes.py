@@ -16,9 +16,9 @@ def list_substitutes(config: EmpatheticConfig) -> dict[str, str]:
         found["1.7 billion Reddit conversations"] = "DailyDialog's training dialogues"
     built = [m for m in config.models if m.architecture is not None]
     if any(m.architecture.vectors is None for m in built if m.architecture):
-        found["fastText vectors trained on Common Crawl"] = "none"
+        found["fastText vectors of common crawl"] = "none"
     if not any("R" in pool.split("+") for pool in config.evaluation.pools):
-        found["Reddit candidates"] = "none, so their rows stay empty"
+        found["Reddit candidates"] = "none, their rows stay empty"
     if "DailyDialog" in config.dataset_names and config.topics.dataset == "DailyDialog":
         found["20 Newsgroups"] = "DailyDialog's ten topics"
     names = {"ensemble-plain": "DeepMoji as released", "ensemble-tuned": "DeepMoji fine-tuned"}
