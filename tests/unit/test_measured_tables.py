@@ -38,6 +38,17 @@ def show_q(value: str) -> str:
     return "< 0.001" if float(value) < 0.001 else f"{float(value):.3f}"
 
 
+def show_layer(row: Row) -> tuple[str, ...]:
+    """Return the cells with the F1 of a layer and its difference from word counts."""
+    above = show_interval(row, "above_low", "above_high")
+    return (
+        f"{show(row['f1'])} {show_interval(row, 'low', 'high')}",
+        f"{show(row['above_words'], signed=True)} {above}",
+        show_q(row["q"]),
+        f"{row['higher']}, {row['lower']}",
+    )
+
+
 def test_the_layers_of_minilm() -> None:
     rows = read_rows("probes_layers")
     assert read_table(
@@ -45,11 +56,7 @@ def test_the_layers_of_minilm() -> None:
     ) == [
         [
             row["layer"],
-            f"{show(row['f1'])} {show_interval(row, 'low', 'high')}",
-            f"{show(row['above_words'], signed=True)} "
-            f"{show_interval(row, 'above_low', 'above_high')}",
-            show_q(row["q"]),
-            f"{row['higher']}, {row['lower']}",
+            *show_layer(row),
         ]
         for row in rows
     ]
@@ -68,11 +75,7 @@ def test_the_layers_of_two_models() -> None:
         [
             row["model"],
             row["layer"],
-            f"{show(row['f1'])} {show_interval(row, 'low', 'high')}",
-            f"{show(row['above_words'], signed=True)} "
-            f"{show_interval(row, 'above_low', 'above_high')}",
-            show_q(row["q"]),
-            f"{row['higher']}, {row['lower']}",
+            *show_layer(row),
         ]
         for row in rows
     ]
@@ -156,6 +159,10 @@ def test_a_prompted_replier() -> None:
     text = " ".join((ROOT / "docs" / "empathetic.md").read_text(encoding="utf-8").split())
     q = {key[2]: float(row["q"]) for key, row in rows.items() if row["q"] and key[1] == "smollm2"}
     assert q["bleu"] > 0.05 and f"(q = {q['p_at_1']:.3f})" in text
+    ranked = rows["summary", "smollm2", "p_at_1"]
+    assert float(ranked["low"]) < 1 < float(ranked["high"]), (
+        "the page says that this includes chance"
+    )
     permuted = rows["prompted", "smollm2", "p_at_1_permuted"]
     assert f"and {show(permuted['value'])} after the replies are permuted" in text
     perplexity = rows["summary", "smollm2", "word_perplexity"]

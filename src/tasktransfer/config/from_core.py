@@ -181,7 +181,7 @@ _PATH = "training.fidelity"
 
 
 def _define_switch(field: str, kind: Any) -> CoreKey:
-    """Return a switch as a key of the config. Its default null stands for the setting's value."""
+    """Return a switch as a config key, whose default null means the value of the setting."""
     markers = (Field(gt=0, le=100), NUMBER) if kind is float else ()
     text = f"{DESCRIPTIONS[field]}; null to use the setting's value"
     return CoreKey(text, markers, kind=kind | None, default=None)

@@ -139,8 +139,8 @@ class Columns:
     def find_data_in_header(self) -> str | None:
         """Return a name that is also a repeated value of its column, which suggests a row of data.
 
-        Return None if there is no such name. A single one is accepted next to a usual name of a
-        column, as in a column ``speaker`` with the values ``speaker`` and ``listener``.
+        Return None if no name is repeated. A single repeated name is accepted if another column
+        has a usual name, as in a column ``speaker`` with the values ``speaker`` and ``listener``.
         """
         if self.header == list(map(str, range(len(self.header)))):
             return None  # default names of pandas

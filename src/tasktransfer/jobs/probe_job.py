@@ -67,7 +67,7 @@ def fit_tasks(
 def select_sample(instances: Instances, limit: int | None) -> Instances:
     """Return a random sample of the instances in their order, which is the same for all seeds.
 
-    All instances are returned if there is no limit, or if it is not exceeded.
+    Return all instances if the limit is None or is not exceeded.
     """
     if limit is None or limit >= len(instances):
         return instances

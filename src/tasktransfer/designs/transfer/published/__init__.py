@@ -158,7 +158,7 @@ def _read_csv(name: str) -> pd.DataFrame:
 
 
 NOT_COMPARED = "Not compared with the paper"
-"""Beginning of the note on the reason why there are no published values."""
+"""First words of the note that explains why no published values are shown."""
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",
     "google-bert/bert-base-uncased": "BERT",

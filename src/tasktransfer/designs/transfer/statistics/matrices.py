@@ -193,8 +193,8 @@ def compute_asymmetry(
     Returns:
         Columns of ``columns.ASYMMETRY``. Deltas are means over the seeds that both directions
         have. With one common seed, interval and p apply to that seed's runs only, as in the cells,
-        and there is no q. They are NaN if a cell has no standard error, or has more seeds than the
-        common one.
+        and q is NaN. Interval and p are NaN if a cell has no standard error, or has more seeds than
+        the common one.
     """
     pairs = _compare_directions(cells, _group_by_seed(deltas), order)
     sure = compute_confidences([difference for _, difference in pairs])
