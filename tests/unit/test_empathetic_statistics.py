@@ -9,7 +9,7 @@ import pytest
 
 from constructed_frames import make_frames
 from tasktransfer.designs.empathetic.frames import FRAMES, MEASURED, ROWS
-from tasktransfer.designs.empathetic.statistics import find_cells_judged_once
+from tasktransfer.designs.empathetic.statistics import find_untrained_cells
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
@@ -131,7 +131,7 @@ def test_a_model_as_released_is_one_evaluation() -> None:
         ],
         columns=SCORED,
     )
-    assert find_cells_judged_once(scores) == {("retrieval", "pretrained", "p_at_1", "")}
+    assert find_untrained_cells(scores) == {("retrieval", "pretrained", "p_at_1", "")}
     told = compute_frames(rows, scores)
     summary = told["summary"].set_index("method")
     assert summary["seeds"].to_dict() == {

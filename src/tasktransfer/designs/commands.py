@@ -69,7 +69,7 @@ def write_paper_figures(design: Design, study: Study) -> None:
 
 
 def _draw_figures(analysis: Analysis, frames: Frames, out: Path, style: FigureStyle) -> None:
-    """Draw the figures, and print their paths and why others were left out."""
+    """Draw the figures, print their paths, and explain why some figures were not drawn."""
     from tasktransfer.present.figures import draw_figures  # noqa: PLC0415
 
     drawn = draw_figures(analysis, frames, out, style)

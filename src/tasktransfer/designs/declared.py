@@ -46,7 +46,7 @@ def declare_datasets(document: Document) -> None:
 
 
 def extract_declarations(document: Document) -> dict[str, Mapping[str, Any]]:
-    """Map dataset to its declaration in a config, without keys of the transfer design."""
+    """Map each declared dataset to its declaration, without keys of the transfer design."""
     sections = document.get("datasets")
     return {
         name: {key: value for key, value in section.items() if key in Declaration.model_fields}

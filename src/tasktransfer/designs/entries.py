@@ -56,7 +56,7 @@ _TUPLES = ("kinds", "grows_with", "rules", "recipes_first")
 
 
 def _find_wrong_types(design: Design) -> Iterator[str]:
-    """Yield a line for each field whose type differs from that in ``Design``."""
+    """Yield a line for each field whose type differs from the type declared in ``Design``."""
     if not isinstance(design.name, str) or not design.name.isidentifier():
         yield f"name: {design.name!r} is not an identifier. Use letters, digits and _."
     if not (isinstance(design.config, type) and issubclass(design.config, CommonConfig)):
@@ -78,7 +78,7 @@ def _find_wrong_types(design: Design) -> Iterator[str]:
 
 
 def _find_used_names(design: Design, others: Iterable[Design]) -> Iterator[str]:
-    """Yield a line for each entry whose name the package or another design uses."""
+    """Yield a line for each entry whose name is already used by the package or another design."""
     owners = {entry: f"design {other.name!r}" for other in others for entry in list_entries(other)}
     for entry in list_entries(design):
         registry, name = entry
@@ -109,7 +109,7 @@ def _list_builtin_entries(registry: Registry) -> Collection[str]:
 
 
 def _find_invalid_entries(design: Design) -> Iterator[str]:
-    """Yield a line for each measure that is incomplete, and each version without an entry."""
+    """Yield a line for each incomplete measure, and for each version that belongs to no entry."""
     for name, measure in design.measures.items():
         if measure.name != name:
             yield f"measures: {name!r} has the name {measure.name!r}. Use the same name twice."

@@ -72,7 +72,7 @@ def _list_tasks(dataset: str | None) -> Collection[str]:
 
 
 def _find_task_hint(dataset: str | None, name: str) -> str | None:
-    """Return the remedy for a short name or a task of another dataset, None for other names."""
+    """Return the remedy for a short name or for another dataset's task, otherwise None."""
     for home in DATASETS:
         if dataset not in (None, home) and name in get_tasks(home):
             return f"It is a task of {home}. List the task under datasets.{home}."

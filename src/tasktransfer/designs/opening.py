@@ -22,7 +22,7 @@ from tasktransfer.results.study import Study
 
 
 def open_study_for_call(call: SnakemakeCall) -> Study:
-    """Open the study that Snakemake was called for.
+    """Open the study for which Snakemake was called.
 
     Jobs of a batch system call Snakemake, too. Only the user's own call checks the data.
 
@@ -47,7 +47,7 @@ def open_study_for_call(call: SnakemakeCall) -> Study:
 
 
 def _write_config(config: Mapping[str, Any]) -> Path:
-    """Write the config that Snakemake passed on, for the commands of the jobs, and return its path.
+    """Write the config that Snakemake received, for the commands of its jobs, and return its path.
 
     The file is named after its content, so that every job of the study finds the same file.
     """

@@ -102,7 +102,7 @@ def _add_entries(
 
 
 def _import_plugin(where: str) -> ModuleType:
-    """Return the module of a file, or of a folder with an ``__init__.py``."""
+    """Import a Python file, or a folder with an ``__init__.py``, and return its module."""
     path = Path(os.path.realpath(expand_path(where)))  # Path.resolve raises for a loop of links
     file = path / "__init__.py" if path.is_dir() else path
     if file.suffix != ".py" or not file.is_file():
@@ -134,7 +134,7 @@ def _import_plugin(where: str) -> ModuleType:
 
 @contextmanager
 def _wrap_errors(what: str, module: ModuleType) -> Iterator[None]:
-    """Turn any error of the block into a ``ConfigError`` with the plugin's line.
+    """Turn any error in the block into a ``ConfigError`` that names the plugin's line.
 
     Without this, a plugin that raises SystemExit would end the command silently.
     """

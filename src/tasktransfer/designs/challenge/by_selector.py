@@ -12,7 +12,7 @@ from tasktransfer.selection.columns import VALUES
 
 
 def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:
-    """Map target to the source that a selector ranks first, by the mean rank over seeds.
+    """Map each target to the source that a selector ranks first, by the mean rank over seeds.
 
     Ties go to the alphabetically first source. Targets without a value are left out.
 

@@ -76,7 +76,7 @@ class Candidate:
 
     @property
     def dev_score(self) -> float:
-        """Mean over seeds, 0-100."""
+        """Mean dev score over seeds, 0-100."""
         return fsum(seed.dev_score for seed in self.seeds) / len(self.seeds)
 
 
@@ -189,7 +189,7 @@ def read_finished_run(study: Study, run: Run) -> FinishedRun | None:
 
 
 def _is_candidate(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
-    """Return whether a run is a candidate. ``first`` maps each target to the selector's source."""
+    """Return whether a run can be chosen. ``first`` maps each target to the selector's source."""
     if run.method == "baseline":
         return True
     if policy.selector is not None:
@@ -201,7 +201,7 @@ def _is_candidate(run: Run, policy: Policy, first: Mapping[str, str]) -> bool:
 
 
 def _collect_candidates(study: Study, planned: dict[Group, list[Run]]) -> dict[Group, Candidate]:
-    """Return the groups that are finished for all of their seeds."""
+    """Return the groups of runs in which the runs of all seeds are finished."""
     candidates: dict[Group, Candidate] = {}
     problems: list[str] = []
     for group, runs in planned.items():
@@ -238,7 +238,7 @@ def _choose_best_candidate(candidates: Iterable[Candidate]) -> Candidate:
 
 
 def _pick_seeds(candidate: Candidate, seed: int | None, *, all_seeds: bool) -> Candidate:
-    """Return the candidate with its runs to submit: all, those of ``seed``, or the best one."""
+    """Return the candidate with the runs to submit: all of its runs or a single one."""
     if all_seeds:
         return replace(candidate, picked=candidate.seeds)
     matching = [seed_run for seed_run in candidate.seeds if seed in {None, seed_run.run.seed}]
@@ -259,7 +259,7 @@ def _describe_gaps(
     planned: dict[Group, list[Run]],
     policy: Policy,
 ) -> list[str]:
-    """Return one line for each problem of a task, with the reason and the remedy."""
+    """Return one line per problem of a task, with the reason and the remedy."""
     runs = [run for group, of_group in planned.items() if group[0] == task for run in of_group]
     if not runs:
         return [

@@ -34,7 +34,7 @@ Ensemble = Literal["majority", "mean"]
 
 
 def combine_answers(task: Task, values: Sequence[Value], how: Ensemble) -> Value:
-    """Return one answer from those of all seeds, which are ordered by dev score, best first."""
+    """Combine the answers of all seeds, ordered by dev score (best first), into one answer."""
     if how == "mean":
         texts = [value for value in values if isinstance(value, str)]
         if texts:
@@ -57,7 +57,7 @@ def _normalise_value(value: Value) -> Hashable:
 
 
 def _combine_lists(lists: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return a list with a 1 for each entry that more than half of the lists have, or None.
+    """Return a list with a 1 for each entry that is 1 in more than half of the lists, or None.
 
     None means that the list would contain no 1.
 

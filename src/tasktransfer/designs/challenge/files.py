@@ -137,7 +137,7 @@ def _read_chunks(file: Path) -> Chunks:
 def _walk_folder(
     folder: Path, above: str, findings: Findings
 ) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield every file and folder below ``folder``: its path from the top, and its entry."""
+    """Yield every file and folder below ``folder``, with its path relative to the submission."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

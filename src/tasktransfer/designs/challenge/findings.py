@@ -51,7 +51,7 @@ class Findings:
         self.warnings.append(Finding(escape_line(file), line, kind, escape_line(text)))
 
     def add_line_warning(self, file: str, kind: str, text: str, lines: list[int]) -> None:
-        """Add one warning about the first of ``lines``, which have the same problem.
+        """Add one warning for a problem of several lines, which names the first line.
 
         Nothing is added if the list is empty. The warning says how many further lines there are.
         """
@@ -63,7 +63,7 @@ class Findings:
 
 
 def format_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE) -> list[str]:
-    """Return at most ``per_file`` findings of each file as lines, and the number of others."""
+    """Return at most ``per_file`` findings per file as lines, and the number of omitted ones."""
     by_file: dict[str, list[Finding]] = {}
     for finding in findings:
         by_file.setdefault(finding.file, []).append(finding)
@@ -80,5 +80,5 @@ def format_findings(findings: Iterable[Finding], per_file: int = SHOWN_PER_FILE)
 
 
 def quote_excerpt(text: str) -> str:
-    """Return text of a submission in quotes for a message, truncated to ``EXCERPT`` characters."""
+    """Quote text of a submission for a message, truncated to ``EXCERPT`` characters."""
     return f"'{escape_line(text if len(text) <= EXCERPT else f'{text[:EXCERPT]}...')}'"

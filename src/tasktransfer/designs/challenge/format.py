@@ -74,14 +74,14 @@ def get_value_kind(task: Task) -> ValueKind:
 
 
 def list_row_ids(task: Task, instance_id: str) -> tuple[str, ...]:
-    """Return the ids of the rows that answer one instance: one, or one per trait."""
+    """Return the IDs of the rows that answer one instance: one row, or one row per trait."""
     if task.kind == "multi_output":
         return tuple(f"{instance_id}_{trait}" for trait in task.outputs)
     return (instance_id,)
 
 
 def to_values(task: Task, prediction: Sequence[str]) -> tuple[Value, ...]:
-    """Return the values of a prediction's rows, one per row id."""
+    """Return the values of a prediction, one per row ID."""
     if task.kind == "span":
         return tuple(prediction)
     if task.kind == "multi_label":

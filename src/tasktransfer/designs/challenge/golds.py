@@ -39,7 +39,7 @@ class TaskGolds:
 
     @property
     def rows_per_instance(self) -> int:
-        """1, or the number of traits."""
+        """Number of rows per instance: 1, or the number of traits."""
         return len(self.row_ids) // len(self.answers)
 
 

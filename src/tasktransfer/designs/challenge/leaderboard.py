@@ -193,7 +193,7 @@ def _list_archives(folder: Path) -> list[Path]:
 def _score_archives(
     paths: Sequence[Path], data: Path | str, dataset: str | None, fidelity: Scoring
 ) -> list[Entry | InvalidArchive]:
-    """Score the archives in the order of ``paths``. Each release is read and resampled once."""
+    """Score the archives in the order of ``paths``, reading and resampling each release once."""
     golds: dict[str, Golds] = {}
     weights: dict[str, dict[str, Weights]] = {}
 
@@ -221,7 +221,7 @@ def _score_archives(
 
 
 def _build_entry(report: Report, golds: Golds, weights: dict[str, Weights]) -> Entry:
-    """Return the entry of a valid submission, with its resampled scores (means over tasks)."""
+    """Return the leaderboard entry of a valid submission, with resampled mean scores over tasks."""
     assert report.scores is not None, "only valid submissions come here"
 
     def resample_file(card: Task, file: FileScore) -> Floats:
@@ -269,7 +269,7 @@ def _build_board(dataset: str, entries: Sequence[Entry]) -> Board:
 
 
 def _compare_pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
-    """Return all pairs of entries, compared on paired resamples, with jointly adjusted p."""
+    """Compare every pair of entries on paired resamples, and adjust the p-values jointly."""
     pairs = []
     for better, worse in combinations(ordered, 2):
         difference = better.scores.submission - worse.scores.submission
@@ -295,7 +295,7 @@ def _compute_interval(point: float, draws: Floats) -> tuple[float, float]:
 
 
 def _compute_p(difference: float, draws: Floats) -> float:
-    """Return the two-sided p of no difference, which is 1 if all resamples are identical."""
+    """Return the two-sided p-value for no difference, which is 1 if all resamples are identical."""
     error = float(draws.std(ddof=1))
     if error < _ROUNDING_ERROR:
         return 1.0 if abs(difference) < _ROUNDING_ERROR else 0.0

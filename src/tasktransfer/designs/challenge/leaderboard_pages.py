@@ -52,7 +52,7 @@ class _Section:
 
     @property
     def align(self) -> dict[str, str]:
-        """Column → ``left`` or ``right``."""
+        """Alignment of each column, ``left`` or ``right``."""
         return {column: "left" if column in _LEFT else "right" for column in self.rows[0]}
 
 
@@ -93,7 +93,7 @@ class LeaderboardJson(TypedDict):
 
 
 def as_json(leaderboard: Leaderboard) -> LeaderboardJson:
-    """Return the rows of the tables."""
+    """Return the rows of the leaderboard's tables."""
     boards = leaderboard.boards
     return {
         "fidelity": leaderboard.fidelity,
@@ -214,5 +214,5 @@ def _list_fields(row_type: type) -> list[str]:
 
 
 def _format_csv(rows: list[TableRow], columns: list[str]) -> str:
-    """Return rows as CSV. ``columns`` is the header of a table without rows."""
+    """Format rows as CSV. ``columns`` is the header of a table without rows."""
     return to_csv(pd.DataFrame(rows, columns=None if rows else columns))

@@ -51,7 +51,7 @@ class Policy:
 
 
 def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
-    """Return the policy of ``--policy TEXT``. ``runs`` is the file of the ``named`` policy.
+    """Parse the option ``--policy``. ``runs`` is the file that the policy ``named`` reads.
 
     Raises:
         ConfigError: the policy, its algorithm or its selector is unknown, the file is missing or
@@ -84,7 +84,7 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
 
 
 def _read_runs(path: Path, dataset: str) -> dict[str, NamedRun]:
-    """Read runs by task from YAML, which includes JSON."""
+    """Read the runs to submit for each task from a YAML or JSON file."""
     document = config.read(path)
     tasks = tuple(DATASETS[dataset].tasks)
     named = document.value if isinstance(document.value, dict) else {}

@@ -225,7 +225,7 @@ class _FileReader:
     shared_ids: bool
 
     def read(self, data: bytes) -> Predictions:
-        """Return one prediction per test instance, and add problems to ``findings``."""
+        """Return one prediction per test instance of a task, and add problems to ``findings``."""
         card = self.task.task
         rows = read_rows(data, get_value_kind(card), self.task.places, self.file, self.findings)
         if rows is None:
@@ -239,7 +239,7 @@ class _FileReader:
         return _group_by_instance(predictions, self.task.rows_per_instance)
 
     def _drop_header(self, rows: Rows) -> Rows:
-        """Return the rows without a header row, which is reported."""
+        """Return the rows without a header row, and report the header as a problem."""
         if not rows.ids or rows.ids[0] in self.task.places:
             return rows
         name, value = rows.ids[0], rows.values[0] or ""
@@ -273,7 +273,7 @@ class _FileReader:
         return [None if text is None else valid.get(text) for text in rows.values]
 
     def _order_predictions(self, rows: Rows, predictions: Predictions) -> Predictions:
-        """Return the predictions in the order of the test split, and report wrong ids."""
+        """Return the predictions in the order of the test split, and report unexpected IDs."""
         ordered: Predictions = [None] * len(self.task.row_ids)
         lines_of: dict[str, list[int]] = {}
         unknown: list[tuple[str, int]] = []
@@ -351,7 +351,7 @@ def _describe_duplicate(name: str, first: int, allowed: int) -> str:
 
 
 def _group_by_instance(rows: Sequence[Prediction | None], size: int) -> Predictions:
-    """Join each ``size`` rows to an instance's prediction, or None if any of them is missing."""
+    """Join every ``size`` rows into the prediction of one instance, or None if a row is missing."""
     if size == 1:
         return list(rows)
     grouped: Predictions = []

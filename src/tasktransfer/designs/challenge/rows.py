@@ -116,7 +116,7 @@ def _decode_text(data: bytes, file: str, findings: Findings) -> str | None:
 
 
 def _read_plain_rows(text: str, lines: list[str], ids: Container[str]) -> Rows | None:
-    """Return the rows if every line is ``known id,value``, otherwise None.
+    """Return the rows if every line is a known ID, a comma and a value, otherwise None.
 
     This takes a tenth of the time of ``_LineReader``.
     """
@@ -168,7 +168,7 @@ class _LineReader:
         return Rows([row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows])
 
     def _split_row(self, column: int) -> tuple[list[str], str, int]:
-        """Return the columns of the row that begins at ``column``, its text and number of lines."""
+        """Return the columns, text and number of lines of the row that begins at ``column``."""
         line = whole = self.lines[column]
         if '"' not in line:
             return line.split(","), line, 1
@@ -187,7 +187,7 @@ class _LineReader:
         return bool(comma) and name.strip().strip('"') in self.ids
 
     def _get_value(self, columns: list[str], whole: str, number: int) -> str | None:
-        """Return the second column, or the raw text after the id if there are more than two.
+        """Return the second column, or all text after the ID if the row has more than two columns.
 
         None if the row has the wrong number of columns, which is reported.
         """

@@ -48,7 +48,7 @@ class Scores:
         return self.delta + BASELINE_SHARE * self.baseline
 
     def as_json(self) -> dict[str, float]:
-        """Return the four scores by the challenge's names."""
+        """Return the four scores, named as in the challenge."""
         return {
             "baseline_score": self.baseline,
             "transfer_score": self.transfer,
@@ -159,7 +159,7 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
 
 
 def _score_task(submission: Submission, task: TaskGolds, fidelity: Scoring) -> TaskScore | None:
-    """Score both files on the instances that both answer, so that their scores are comparable.
+    """Score baseline and transfer on the instances that both answer, so that they are comparable.
 
     None if there is no such instance.
     """
@@ -274,7 +274,7 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def as_text(report: Report) -> str:
-    """Return a valid submission's report to print: metrics of every task, then the four scores.
+    """Format the report on a valid submission: the metrics of every task, then the four scores.
 
     Raises:
         ValueError: the submission is invalid.

@@ -126,7 +126,7 @@ def _check_named_seeds(policy: Policy) -> None:
 def _build_members(
     chosen: ChosenRuns, options: SubmissionOptions
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return contents by ``folder/file``, and notes on the answers."""
+    """Return the contents of the archive by ``folder/file``, and notes on the answers."""
     members: dict[str, bytes] = {}
     notes: list[str] = []
     problems: list[str] = []
@@ -156,7 +156,7 @@ def _build_members(
 def _read_task_rows(
     task: Task, both: tuple[Candidate, Candidate], ensemble: Ensemble | None
 ) -> dict[str, list[SubmittedRow]]:
-    """Return the rows of both files, whose runs must answer the same instances in one order."""
+    """Return the rows of the baseline and transfer files, and check that instances match."""
     files, first = {}, None
     for file, candidate in zip(FILES, both, strict=True):
         by_seed = [_read_run_rows(task, seed_run) for seed_run in candidate.picked]

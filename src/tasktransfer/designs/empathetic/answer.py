@@ -31,7 +31,7 @@ SURE = f"q ≤ {MOST_Q}"
 
 
 def write_answer(frames: Frames) -> list[str]:
-    """Return sentences on the differences from Base, without those of controls.
+    """Write sentences on how the methods, except controls, differ from Base.
 
     A difference is significant if its interval excludes 0 and q is at most ``MOST_Q``. With one run
     per method, no difference is significant.
@@ -95,7 +95,7 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
 
 
 def _reverse_sign(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with the sign reversed: Base minus the method."""
+    """Reverse the sign of the differences, so that they are Base minus the method."""
     return rows.assign(difference=-rows["difference"], low=-rows["high"], high=-rows["low"])
 
 
@@ -166,7 +166,7 @@ def _describe_labels(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _describe_untrained(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence on each system that is not trained: the user's own, and prompted models."""
+    """Yield a sentence on each untrained system: the user's own systems and prompted models."""
     own = rows[rows["group"].isin(_UNTRAINED)]
     own = own.assign(sure=_is_significant(own), better=_is_better(own))
     for (group, name), of_system in own.groupby(["group", "name"], sort=False):
@@ -178,7 +178,7 @@ def _describe_untrained(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _compare_with_base(row: Row) -> str:
-    """Return the verdict on a difference from Base, to follow "is" and precede the measure."""
+    """Return a verdict such as ``significantly better than Base`` for a method's difference."""
     if is_missing(row["q"]):
         return "compared with a single run of Base, and therefore not tested,"
     if row["sure"]:
@@ -187,7 +187,7 @@ def _compare_with_base(row: Row) -> str:
 
 
 def _describe_missing_controls(rows: pd.DataFrame) -> Iterator[str]:
-    """Yield a warning if there are ensembles without the controls that they need."""
+    """Yield a warning if ensembles lack the controls that their evaluation needs."""
     if rows["method"].map(is_ensemble).astype(bool).any():
         yield (
             "No gain of an ensemble is attributed to emotions, because the controls for its second "

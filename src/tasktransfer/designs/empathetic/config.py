@@ -192,7 +192,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def settings(self) -> dict[Setting, SettingConfig]:
-        """The configured settings."""
+        """The configured settings (retrieval, generation) and their sections."""
         both: dict[Setting, SettingConfig | None] = {
             "retrieval": self.retrieval,
             "generation": self.generation,
@@ -201,7 +201,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """All methods of either setting."""
+        """All methods of the retrieval and generation settings."""
         return tuple(dict.fromkeys(m for s in self.settings.values() for m in s.methods))
 
     @property
@@ -219,7 +219,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def replier_comparison(self) -> tuple[Setting, dict[str, Any]]:
-        """The setting in which an untrained replier is compared with Base, and its limits.
+        """The setting in which untrained repliers are compared with Base, and its limits.
 
         Base's replies are the generated ones or, in a study without generation, the ones that are
         retrieved from the first pool.
@@ -271,7 +271,7 @@ class EmpatheticConfig(CommonConfig):
 
     @property
     def known_labels(self) -> tuple[str, ...]:
-        """All labels that a method can prepend, regardless of the study's methods."""
+        """Labels that any method can prepend, regardless of the study's methods."""
         return (*LABELS, *(label for task in TOPIC_TASKS.values() for label in task.labels))
 
     def resolve_hyperparameters(

@@ -153,7 +153,7 @@ def _check_prepend(path: str, method: str, model: Any, parts: Parts) -> Iterator
 def _check_ensemble(
     name: str, section: Any, method: str, models: Mapping[str, Any], classifier: Any
 ) -> Iterator[Problem]:
-    """Yield problems of an ensemble's model, which must be Base with the classifier's encoder.
+    """Yield the problems of an ensemble's model, which must be Base with the classifier's encoder.
 
     ``method`` is the first ensemble of the setting.
     """

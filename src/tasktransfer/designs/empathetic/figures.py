@@ -115,7 +115,7 @@ def plot_differences(frames: Frames) -> Figure | None:
 
 
 def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
-    """Return the look of each pool of candidates. Scores without a pool have the first look."""
+    """Map each pool of candidates to its colour and marker."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
     return {
         "": get_series_look(0),
@@ -126,7 +126,7 @@ def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
 def _draw_forests(
     frames: Frames, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
-    """Return a figure with one panel per score. Each method has the same line in all panels."""
+    """Return a figure with one panel per score, in which each method keeps its line."""
     names = frames.metadata.order_names("name", rows["name"])
     shown = frames.metadata.order_names("score", rows["score"])
     panels = {
@@ -171,7 +171,7 @@ def plot_human_comparisons(frames: Frames) -> Figure:
 
 
 def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
-    """Plot ratios of choices as in Figure 5, row over column, on a logarithmic colour scale.
+    """Plot the ratio of choices of the row's to the column's model, as in Figure 5 (log colours).
 
     The diagonal and pairs without a ratio (NaN) stay empty. Ratios of 0 and infinity have the
     colours of the scale's ends.

@@ -117,7 +117,7 @@ def _compute_interval(values: Sequence[int], contexts: Sequence[str]) -> tuple[f
 
 
 def read_choices(file: Path) -> pd.DataFrame:
-    """Read pairwise choices as a matrix of ratios, as in Figure 5.
+    """Read pairwise choices as a matrix of ratios, as in the paper's Figure 5.
 
     A ratio is the number of times the row's model was chosen over the column's, divided by the
     number of times the column's was chosen. It is infinite if the row's model was always chosen, 0
@@ -180,12 +180,12 @@ def read_published(table: str) -> pd.DataFrame:
 
 
 def read_figure5() -> pd.DataFrame:
-    """Return the published ratios of choices, row over column. The diagonal is 0."""
+    """Return the published choices as ratios, row over column. The diagonal is 0."""
     return read_published("figure5").set_index("model")
 
 
 def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
-    """Compute Table 5 from Figure 5: the mean ratio of pairs of models.
+    """Compute Table 5 from Figure 5: the mean choice ratio of each pair of models.
 
     Five of the six printed values are reproduced. Emotion Context Models vs Pretrain (gen) is
     printed as 5.73, but the mean is 5.64.
@@ -210,7 +210,7 @@ def compute_table5(ratios: pd.DataFrame) -> dict[str, float]:
 
 
 def as_rows(rated: Sequence[RatingSummary]) -> list[dict[str, Any]]:
-    """Return means, standard errors and intervals as rows of Table 3."""
+    """Return mean ratings, standard errors and intervals as rows of Table 3."""
     return [
         {
             "model": model.model,

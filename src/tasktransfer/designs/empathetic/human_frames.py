@@ -73,7 +73,7 @@ def make_agreement(frames: Frames) -> list[Values]:
 
 
 def _find_file(frames: Frames, key: str) -> Path | None:
-    """Return a file of judgements, or None if it no longer exists."""
+    """Return the path of a file of judgements, or None if the file no longer exists."""
     section = get_config(frames.study).human
     file = section.find_file(key) if section else None
     return file if file is not None and file.exists() else None

@@ -34,11 +34,11 @@ class HumanConfig(Section):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """Key → file, for the files that the section lists."""
+        """The section's files, by their config keys."""
         named = {"ratings": self.ratings, "choices": self.choices}
         return {key: path for key, path in named.items() if path is not None}
 
     def find_file(self, key: str) -> Path | None:
-        """Return the file of a key, or None if the section does not list one."""
+        """Return the file of a config key, or None if the section does not list one."""
         path = self.files.get(key)
         return None if path is None else Path(expand_path(path))

@@ -59,7 +59,7 @@ _PREPEND = re.compile(r"(emo|topic)prepend-([1-9][0-9]*)")
 
 
 def parse_prepend(method: str) -> tuple[str, int] | None:
-    """Return (``emo`` or ``topic``, k) for a Prepend-k method, and None for others."""
+    """Return the label type (``emo`` or ``topic``) and k of a Prepend-k method, otherwise None."""
     match = _PREPEND.fullmatch(method)
     return (match[1], int(match[2])) if match else None
 
@@ -100,7 +100,7 @@ def is_supervised(method: str) -> bool:
 
 
 def get_kind_and_label(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
-    """Return kind and label of a training.
+    """Return the kind and the label of a training run.
 
     They depend on the step only, so that identical trainings have the same name.
     """

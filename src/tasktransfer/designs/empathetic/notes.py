@@ -20,7 +20,7 @@ from tasktransfer.results.frames import Frames
 
 
 def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return a note for each method that is given gold labels."""
+    """Return a note for each method that reads gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
     return [
         f"{name} is given the gold label, which the other methods must predict, so its scores are "
@@ -30,7 +30,7 @@ def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def list_interval_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return notes on the resampled units of intervals, and on the candidates of P@1."""
+    """Return notes on the units that intervals resample, and on the candidates of P@1."""
     seeds, over = frames["summary"]["seeds"], "dialogues only, because there is one seed"
     if (seeds > 1).any():
         once = "" if (seeds > 1).all() else " (only dialogues for models with one seed)"

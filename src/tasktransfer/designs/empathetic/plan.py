@@ -130,7 +130,7 @@ class _Seed:
             self._add_run(setting, section, method, begin, [step], data, name)
 
     def _add_controls_of_ensembles(self, setting: Setting, section: SettingConfig) -> None:
-        """Add ensembles without emotions, and Base with a second training of the same length."""
+        """Add ensembles without emotions, and Base trained again for the same number of updates."""
         begin = self._build_pretraining(setting, section, section.model)
         base = self._build_dialogue_step((NEXT.name,), None, begin)
         again = self._build_dialogue_step((NEXT.name,), None, [base])
@@ -317,7 +317,7 @@ class _Seed:
         return tuple(judged)
 
     def _choose_pool_data(self, data: Data, method: str, name: str) -> Data:
-        """Return a pool's data, with labels before its candidates if the contexts have labels."""
+        """Return a pool's data, with labels before candidates if the contexts have labels."""
         if name == ED or not data.recipe:
             return data if name == ED else self.data[name]
         prepend = parse_prepend(method)
@@ -341,7 +341,7 @@ class _Seed:
         )
 
     def _plan_label_evaluations(self, fit: Fit) -> tuple[Evaluation, ...]:
-        """Return evaluations of the labels that are prepended to contexts.
+        """Return evaluations of the predicted labels that are prepended to contexts.
 
         They measure the agreement with the dialogue's emotion on test contexts, and on training
         contexts, whose situations the classifier was trained on.

@@ -98,7 +98,7 @@ def _make_orders(metadata: Metadata, block: int) -> dict[str, list[str]]:
 def add_scores(
     frame: pd.DataFrame, block: int, pools: tuple[str, ...], prompted: Collection[str] = ()
 ) -> pd.DataFrame:
-    """Add the columns ``name``, ``group``, ``score`` and ``candidates``.
+    """Add the columns ``name``, ``group``, ``score`` and ``candidates`` to rows.
 
     ``candidates`` selects the line of Table 2: the pool of retrieved replies, or the method's first
     pool for all other measures.
@@ -123,7 +123,7 @@ def add_scores(
 
 
 def add_names(frame: pd.DataFrame, prompted: Collection[str] = ()) -> pd.DataFrame:
-    """Add the paper's names of methods and their groups."""
+    """Add columns with the paper's names of methods and their groups."""
     names = [get_paper_name(method) for method in frame["method"]]
     groups = [get_group(method, prompted) for method in frame["method"]]
     return frame.assign(name=names, group=groups)
@@ -172,7 +172,7 @@ def compute_table2(frames: Frames) -> pd.DataFrame:
 
 
 def read_published_table2() -> pd.DataFrame:
-    """Return one row per published number.
+    """Return the published numbers of Table 2, one row per number.
 
     The paper prints Base twice; duplicates are dropped. ``candidates`` is set only for BLEU of
     retrieved replies.
@@ -211,7 +211,7 @@ def compute_table4(frames: Frames) -> pd.DataFrame:
 
 
 def read_published_table4() -> pd.DataFrame:
-    """Return parameters and hours as numbers.
+    """Return the published numbers of parameters and training hours.
 
     ``same`` and ``+9.6k`` are relative to the last model with an absolute number.
     """
@@ -285,7 +285,7 @@ def read_published_table9() -> pd.DataFrame:
 
 
 def describe_table9(frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return the note about rows of the paper's table that this one does not have."""
+    """Return a note on the rows of the paper's Table 9 that this table does not have."""
     if "published" not in frame:
         return []
     return [
@@ -310,7 +310,7 @@ def compare_table5(frames: Frames) -> pd.DataFrame:
 
 
 def list_differences(frames: Frames) -> pd.DataFrame | None:
-    """Return the differences from Base, or None if no method has a difference."""
+    """Return the methods' differences from Base, or None if no method has a difference."""
     frame = frames["differences"].query("setting != 'classifier'")
     if frame["difference"].isna().all():
         return None
@@ -318,7 +318,7 @@ def list_differences(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_control_differences(frames: Frames) -> pd.DataFrame:
-    """Return each ensemble minus its controls."""
+    """Return the differences between each ensemble and its controls."""
     return _sort_by_method(frames["control_differences"], frames.metadata, "candidates", "score")
 
 
@@ -338,7 +338,7 @@ def describe_emotions(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def compute_pool_shares(frames: Frames) -> pd.DataFrame:
-    """Return the percentage of replies retrieved from each dataset, for pools of several datasets.
+    """Return the percentage of replies from each dataset, for candidate pools of several datasets.
 
     It is 0 for a dataset of the pool from which no reply was retrieved.
     """
@@ -351,7 +351,7 @@ def compute_pool_shares(frames: Frames) -> pd.DataFrame:
 
 
 def compute_scores_by_order(frames: Frames) -> pd.DataFrame:
-    """Return P@1 of blocks in test order, in shuffled orders, and with permuted replies."""
+    """Return P@1 for candidates in test order, in shuffled orders and with permuted replies."""
     rows = frames["measured"].query("setting == 'retrieval'")
     rows = rows[rows["measure"].str.startswith("p_at_1")]
     names = ["setting", "group", "name", "method"]

@@ -23,7 +23,7 @@ Values = tuple[Any, ...]
 def plan_prompted_repliers(
     config: EmpatheticConfig, revisions: Revisions, data: Data, seed: int
 ) -> Iterator[Run]:
-    """Yield the runs of prompted models, which are evaluated once and compared with every seed.
+    """Yield the runs of prompted models, whose single evaluation is compared with every seed.
 
     Generated replies are evaluated on the contexts of Base's replies. P@1 and the perplexity need
     the likelihood of given replies, so they are computed only for models on this machine.
@@ -61,7 +61,7 @@ def plan_prompted_repliers(
 
 
 def _make_prompt_settings(replier: PromptedReplier, limit: int | None) -> Settings:
-    """Return the settings ``asked`` of an evaluation."""
+    """Return the settings of an evaluation that prompts a model: template, shots and limit."""
     index = replier.template - 1
     settings = {
         "shots": 0,
@@ -74,7 +74,7 @@ def _make_prompt_settings(replier: PromptedReplier, limit: int | None) -> Settin
 
 
 def _make_block_settings(config: EmpatheticConfig) -> Settings:
-    """Return the settings that select the blocks of P@1, which retrieval models also have."""
+    """Return the settings that divide test contexts into blocks of candidates for P@1."""
     evaluation = config.evaluation
     settings = {"block": evaluation.block}
     if evaluation.limit:

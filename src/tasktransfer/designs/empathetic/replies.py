@@ -83,7 +83,7 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
 
 
 def _list_evaluations(study: Study) -> Iterator[tuple[str, Evaluation]]:
-    """Yield each model with the evaluation that has its replies."""
+    """Yield the name of each model and the evaluation that stores its replies."""
     seen: set[str] = set()
     for run in study.plan.runs:
         name = _format_model_name(run)
@@ -98,7 +98,7 @@ def _format_model_name(run: Run) -> str:
 
 
 def _read_replies(study: Study, model: str, node: Evaluation) -> dict[str, str]:
-    """Return a mapping from instance ID to reply."""
+    """Read the replies of an evaluation as a mapping from instance ID to reply."""
     record = Path(study.get_record_path(node))
     if not record.exists():
         raise RecordError(

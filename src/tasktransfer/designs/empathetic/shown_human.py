@@ -25,7 +25,7 @@ SCALES = ("empathy", "relevance", "fluency")
 
 
 def make_rating_column(key: str) -> Column:
-    """Return the column of a mean with its standard error, and its interval over contexts.
+    """Return a column that shows a mean, its standard error and its interval over contexts.
 
     The paper's own ratings (Table 3) have no interval.
     """

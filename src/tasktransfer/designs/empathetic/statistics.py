@@ -66,7 +66,7 @@ def make_summary(frames: Frames) -> pd.DataFrame:
 
 
 def make_differences(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``differences``: each method minus Base."""
+    """Return the frame ``differences``: the score of each method minus that of Base."""
     estimated = frames.compute_once(compare_with_base)
     differences = estimated[estimated["against"] == BASE].rename(columns={"value": "difference"})
     differences["measure"] = differences["measure"].replace(PERPLEXITY, LOG_PERPLEXITY)
@@ -86,19 +86,19 @@ def make_control_differences(frames: Frames) -> pd.DataFrame:
 
 
 def estimate_measures(frames: Frames) -> dict[Key, Cell]:
-    """Map (setting, method, measure, pool) to the measure over seeds and dialogues."""
-    once = find_cells_judged_once(frames["measured"])
+    """Map each (setting, method, measure, pool) to an estimate over seeds and dialogues."""
+    once = find_untrained_cells(frames["measured"])
     return gather_cells(_score_runs(frames["rows"], once))
 
 
 def compare_with_base(frames: Frames) -> pd.DataFrame:
-    """Return a table of the measures of every method, and of their differences from Base."""
+    """Return a table of every method's measures and of their differences from Base."""
     cells = frames.compute_once(estimate_measures)
     return build_cell_table(cells, CELL, {BASE: {"method": BASE}}, _choose_family)
 
 
-def find_cells_judged_once(scores: pd.DataFrame) -> frozenset[Key]:
-    """Return the cells whose seeds share one record, because nothing was trained."""
+def find_untrained_cells(scores: pd.DataFrame) -> frozenset[Key]:
+    """Return the cells whose seeds share one record because their models are not trained."""
     several = scores.groupby(CELL).agg(seeds=("seed", "nunique"), records=("record", "nunique"))
     once = several[(several["seeds"] > 1) & (several["records"] == 1)]
     return frozenset(tuple(map(str, key)) for key in once.index)
@@ -116,7 +116,7 @@ def _score_runs(rows: pd.DataFrame, once: Collection[Key]) -> Iterator[tuple[Key
 
 
 def _choose_family(key: Key, against: str) -> str | None:
-    """Return the name of a difference's family of tests, or None if it has no q.
+    """Return the family of tests to which a difference belongs, or None if it is not tested.
 
     Controls of ensembles and the user's own repliers do not change the q of the methods.
     """

@@ -47,7 +47,7 @@ class NodeFacts:
 
     @property
     def title(self) -> str:
-        """Kind (for a training, its step) and label."""
+        """Kind of the node (for a training, its step) and its label."""
         if self.node is None:
             return f"node in {self.folder}"
         kind = self.node["step"] if self.node["kind"] == "stage" else self.node["kind"]

@@ -77,14 +77,14 @@ def describe_node(study: Study, node: Node, instance: int = 0) -> NodeFacts:
 
 
 def _describe_planned_node(study: Study, node: Node) -> NodeFacts:
-    """Describe a node by the plan: its record may be damaged or belong to another node."""
+    """Describe a node from the plan, because its record may be damaged or another node's."""
     description = records.describe_node(node)
     facts = _describe_state(Path(study.get_node_folder(node)), node.digest, description)
     return replace(facts, in_plan=True)
 
 
 def describe_folder(node_folder: NodeFolder) -> NodeFacts:
-    """Return the facts that the folder of a node outside the plan contains."""
+    """Return the facts from the folder of a node that is not in the plan."""
     content = _read_content(node_folder)
     node = content["node"] if content else None
     digest = node["digest"] if node else node_folder.digest
@@ -109,7 +109,7 @@ def _read_content(node_folder: NodeFolder) -> Record | None:
 
 
 def trace_folder(node_folder: NodeFolder, folders: Mapping[str, NodeFolder]) -> list[NodeFacts]:
-    """Return a node outside the plan and the trainings that it starts from, first to last.
+    """Return a node that is not in the plan and the trainings that it starts from, in order.
 
     Args:
         node_folder: the node's folder.
@@ -135,7 +135,7 @@ def format_snakemake_command(study: Study, *targets: str) -> str:
 
 
 def list_commands(study: Study, node: Node) -> tuple[str, ...]:
-    """Return the commands that compute a node again.
+    """Return the commands that recompute a node.
 
     The record is deleted first, since a node with a record counts as done regardless of its age.
     """
@@ -144,7 +144,7 @@ def list_commands(study: Study, node: Node) -> tuple[str, ...]:
 
 
 def _render_prompt(study: Study, node: Node, instance: int) -> RenderedPrompts | str | None:
-    """Return the prompts of an instance, or the reason why data or tokenizer are missing."""
+    """Return the prompts of an instance, or the reason why they cannot be rendered."""
     if not isinstance(node, Evaluation) or node.asked is None:
         return None
     from tasktransfer.jobs.prompt_job import render_prompts  # noqa: PLC0415  # imports transformers

@@ -97,7 +97,7 @@ class StudyQuestion:
     problem: str = ""
 
     def read_rows(self, name: str) -> tuple[list[Row], str]:
-        """Return the rows of a frame, or no rows and the reason if it cannot be read."""
+        """Return the rows of a frame, or an empty list and the reason if it cannot be read."""
         try:
             return [] if self.frames is None else [*to_records(self.frames[name])], self.problem
         except (KeyError, RecordError) as error:
@@ -105,13 +105,13 @@ class StudyQuestion:
 
     @cached_property
     def known_runs(self) -> list[KnownRun]:
-        """The runs of the plan and of the tables."""
+        """The runs of the study's plan and of its tables."""
         return list_known_runs(self.study, self.read_rows("runs")[0])
 
     def build_explanation(
         self, title: str, rows: Sequence[tuple[RowFacts, list[KnownRun]]], *, marked: bool = True
     ) -> Explanation:
-        """Return the explanation of rows, with their source runs and nodes.
+        """Explain rows of a table with their source runs and nodes.
 
         It has the study's marks if ``marked`` is true.
         """
@@ -123,7 +123,7 @@ class StudyQuestion:
             own = tuple(facts[known] for known in runs[:MOST_RUNS])
             means = compute_means(own) if len(own) == len(runs) else None
             traced.append(replace(row, source_runs=len(runs), runs=own, means=means))
-        origins = _list_origins(study, listed)
+        origins = _list_run_notes(study, listed)
         marks = list_marks(self.frames.metadata) if self.frames is not None and marked else []
         return Explanation(
             title,
@@ -140,7 +140,7 @@ class StudyQuestion:
 
 
 def explain_table(question: StudyQuestion, analysis: Analysis, table: Table) -> Explanation:
-    """Explain the rows of a printed table that have all words: keys, or their printed form.
+    """Explain the rows of a printed table that match all words, which are keys or printed names.
 
     Raises:
         ConfigError: the study does not have the table, or the table does not have the row.
@@ -202,7 +202,7 @@ def _select_source_runs(table: Table, row: Row, known: Sequence[KnownRun]) -> li
 
 
 def _has_names(keys: Sequence[str], row: Row, run: Run) -> bool:
-    """Return whether a run has the names of a row, for the keys that both have."""
+    """Return whether a run agrees with a row in all keys that both have."""
     names = get_run_names(run)
     shared = [key for key in keys if key in names and not is_missing(row[key])]
     return bool(shared) and all(names[key] == str(row[key]) for key in shared)
@@ -230,7 +230,7 @@ def _to_plain_value(value: Any) -> Value:
 
 
 def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
-    """Explain the cell that has all words, or runs if there is none."""
+    """Explain the cell that matches all words, or the matching runs if no cell matches."""
     study, known = question.study, question.known_runs
     rows, problem = question.read_rows(cells.frame)
     search = _build_cell_search(study, cells, known, rows)
@@ -272,7 +272,7 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
 def _build_cell_search(
     study: Study, cells: Cells, known: Iterable[KnownRun], rows: Iterable[Row]
 ) -> Search[Row]:
-    """Return a search among the rows of the frame, and planned cells that it does not have."""
+    """Return a search over the cells of a frame and over planned cells without a row."""
     by_key = {tuple(row[key] for key in cells.keys): row for row in rows}
     for name in filter(None, (cells.name(each.run) for each in known)):
         by_key.setdefault(tuple(name[key] for key in cells.keys), name)
@@ -293,7 +293,7 @@ def _is_up_to_date(cells: Cells, row: RowFacts) -> bool:
 
 
 def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> Explanation:
-    """Explain the runs that have all words.
+    """Explain the runs that match all words.
 
     Args:
         question: the question.
@@ -316,8 +316,8 @@ def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> E
 # --- remarks --------------------------------------------------------------------------------------
 
 
-def _list_origins(study: Study, runs: Sequence[KnownRun]) -> list[str]:
-    """Return remarks on runs that are missing from the plan, or differ from those in the tables."""
+def _list_run_notes(study: Study, runs: Sequence[KnownRun]) -> list[str]:
+    """Return notes on runs that are not in the plan, or that differ from the runs in the tables."""
     notes = []
     if any(not known.in_plan for known in runs):
         notes.append(
@@ -339,7 +339,7 @@ def _list_origins(study: Study, runs: Sequence[KnownRun]) -> list[str]:
 
 
 def _list_differences(nodes: Iterable[NodeFacts]) -> list[str]:
-    """Return remarks on differences between nodes: commits, devices and versions."""
+    """Return notes on differences in commit, device or version between nodes."""
     made = [node.content["provenance"] for node in nodes if node.content is not None]
     hosts = [provenance["host"] for provenance in made if "host" in provenance]
     packages = dict.fromkeys(name for provenance in made for name in provenance["versions"])

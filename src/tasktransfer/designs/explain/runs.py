@@ -42,7 +42,7 @@ class KnownRun:
 
 
 def get_run_names(run: Run) -> dict[str, str]:
-    """Return a run's names: method, model, seed and the values of ``about``, joined by +."""
+    """Return a run's names (method, model, seed and the values of ``about``, joined by +)."""
     about = {
         key: "+".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         for key, value in run.about.items()
@@ -79,7 +79,7 @@ def _get_identity(run: Run) -> frozenset[tuple[str, str]]:
 
 
 def _to_name(value: object, like: object) -> object:
-    """Return a value of a table as in ``Run.about``: several names are a tuple, not a text."""
+    """Return a table's value in the form of ``Run.about``, in which several names are a tuple."""
     text = value if isinstance(value, str) else ""
     if isinstance(like, list | tuple):
         return tuple(filter(None, text.split("+")))
@@ -123,7 +123,7 @@ def describe_runs(
 def _trace_nodes(
     study: Study, known: KnownRun, instance: int, nodes: dict[str, NodeFacts]
 ) -> list[NodeFacts]:
-    """Return a run's trainings, its evaluated nodes and the nodes with its results, each once."""
+    """Return the distinct nodes of a run: its trainings, evaluated nodes and result nodes."""
     run, results = known.run, Path(study.config.results)
     if known.in_plan:
         own: dict[str, Node] = {n.digest: n for n in (*run.stages, *run.judged, *run.result_nodes)}
@@ -153,7 +153,7 @@ def _find_state(
 
 
 def _find_score(known: KnownRun, nodes: Sequence[NodeFacts]) -> float | None:
-    """Return a training run's test score on its own task, or None if no single task is its own."""
+    """Return the test score of a training run, or None if the run has no single task."""
     record: Record | None = nodes[-1].content
     if record is None or record["node"]["kind"] != "stage" or len(known.run.result_nodes) > 1:
         return None
@@ -164,7 +164,7 @@ def _find_score(known: KnownRun, nodes: Sequence[NodeFacts]) -> float | None:
 
 
 def compute_means(runs: Sequence[RunFacts]) -> Means | None:
-    """Return means over seeds, compared with those of the references among the runs.
+    """Compute mean scores over seeds, and compare them with the means of the reference runs.
 
     A reference counts if its seed has the other score too, or if no compared run has its seed: then
     it is an additional reference.

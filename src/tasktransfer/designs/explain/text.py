@@ -63,7 +63,7 @@ def _format_pairs(lines: Iterable[Line]) -> list[str]:
 
 
 def _format_row(row: RowFacts) -> list[str]:
-    """Return a row's scores in the current records, its numbers, and its published values."""
+    """Format a row: its scores in the current records, its numbers and its published values."""
     lines = [] if row.means is None else [*_format_means(row.means), ""]
     if row.up_to_date is False:
         lines.append("The table's numbers are outdated, see the notes:")
@@ -90,7 +90,7 @@ def _format_value(value: Value) -> str:
 
 
 def _format_means(means: Means) -> list[str]:
-    """Return a table of the scores of each seed and their means."""
+    """Format a table of scores by seed and their means."""
     label = f"mean of {len(means.seeds)} of {len(means.by_seed)} seeds"
     if means.references > len(means.seeds):
         label += f", {means.references} {means.reference} runs"
@@ -110,7 +110,7 @@ def _format_means(means: Means) -> list[str]:
 
 
 def _format_run(run: RunFacts, nodes: dict[str, NodeFacts], common: Mapping[str, str]) -> list[str]:
-    """Return the lines of a run with its nodes.
+    """Format a run and its nodes as lines.
 
     Each node is described once, and then removed from ``nodes``.
     """
@@ -133,7 +133,7 @@ def _format_run(run: RunFacts, nodes: dict[str, NodeFacts], common: Mapping[str,
 
 
 def _format_node(node: NodeFacts) -> list[str]:
-    """Return everything about one node."""
+    """Format all facts about one node as lines."""
     lines = _format_section("Node", _format_pairs(_describe_node(node)))
     lines += _format_section("Uses", [*map(_format_related_node, node.uses)])
     lines += _format_section("Used by", [*map(_format_related_node, node.users)])
@@ -201,7 +201,7 @@ def _describe_results(node: NodeFacts, record: Record) -> Iterator[Line]:
 
 
 def _list_measures(record: Record) -> list[str]:
-    """Return the results of a record: of a training in one line, of other nodes by task."""
+    """Return the results in a record, in one line for a training, and by task for other nodes."""
     results = record["results"]
     if record["node"]["kind"] == "stage":
         selections, epochs = record["training"]["selections"], len(record["training"]["rounds"])
@@ -232,13 +232,13 @@ def _format_measures(measures: Mapping[str, float]) -> str:
 
 
 def _find_common_lines(nodes: Sequence[NodeFacts]) -> dict[str, str]:
-    """Return the lines of provenance that are identical in all records, which are printed once."""
+    """Return the lines of provenance that all records share, which are printed only once."""
     first, *others = [lines for node in nodes if (lines := _describe_provenance(node))] or [{}]
     return {k: v for k, v in first.items() if all(other.get(k) == v for other in others)}
 
 
 def _describe_provenance(node: NodeFacts) -> dict[str, str]:
-    """Return the provenance of a finished node: name of the line → text."""
+    """Describe the provenance of a finished node, as a mapping from line name to text."""
     record = node.content
     if record is None:
         return {}
@@ -263,7 +263,7 @@ def _describe_provenance(node: NodeFacts) -> dict[str, str]:
 
 
 def _describe_training(record: Record) -> dict[str, str]:
-    """Return the weights, hyperparameters, adapter and parameters of a training."""
+    """Describe a training: its weights, hyperparameters, adapter and parameters."""
     identity: dict[str, Any] = record["node"]["identity"]
     model, hyperparameters = identity.get("model") or {}, identity.get("training") or {}
     lines = {

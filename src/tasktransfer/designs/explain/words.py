@@ -43,7 +43,7 @@ class Search(Generic[Item]):
     shorts: Mapping[str, str] = field(default_factory=dict)
 
     def find(self, words: Sequence[str]) -> list[Named[Item]]:
-        """Return the items that have all words as names or parts of names.
+        """Return the items that match all words by names or parts of names.
 
         If any item has all words as whole names, only these items are returned.
         """
@@ -52,7 +52,7 @@ class Search(Generic[Item]):
         return whole or [item for item, _ in found] or ([] if words else [*self.items])
 
     def _match_words(self, words: Sequence[str], item: Named[Item]) -> list[str]:
-        """Return the key of each word, with a + if the word is a part of the key's name.
+        """Return the key that each word matches, with a + if the word is only a part of a name.
 
         The key of a printed name is empty. Returns an empty list if the item does not have all
         words, or not in this order.
@@ -70,14 +70,16 @@ class Search(Generic[Item]):
         return [] if self._is_swapped(words, keys) else keys
 
     def _is_swapped(self, words: Sequence[str], keys: Sequence[str]) -> bool:
-        """Return whether two words are in the wrong order: each could be the other's key."""
-        order = {key: n for n, key in enumerate(self._known)}
+        """Return whether two words are swapped, so that each matches only the other's key."""
+        order = {key: n for n, key in enumerate(self._known_names)}
         named = zip(
             map(self._split_name, words), (key.removesuffix("+") for key in keys), strict=True
         )
         places = [(word, key) for word, key in named if key]
         return any(
-            order[early] > order[late] and word in self._known[late] and other in self._known[early]
+            order[early] > order[late]
+            and word in self._known_names[late]
+            and other in self._known_names[early]
             for n, (word, early) in enumerate(places)
             for other, late in places[n + 1 :]
         )
@@ -91,8 +93,8 @@ class Search(Generic[Item]):
         return {short.casefold(): name.casefold() for name, short in self.shorts.items()}
 
     @cached_property
-    def _known(self) -> dict[str, set[Parts]]:
-        """Key → its names in all items, whole and in parts."""
+    def _known_names(self) -> dict[str, set[Parts]]:
+        """Names of all items by key, whole and in parts."""
         return {
             key: {
                 each
@@ -104,7 +106,7 @@ class Search(Generic[Item]):
         }
 
     def list_names(self) -> dict[str, list[str]]:
-        """Map each key to its distinct names, in order."""
+        """Map each key to its distinct names."""
         names: dict[str, dict[str, None]] = {}
         for item in self.items:
             for key, name in item.names.items():
@@ -116,7 +118,7 @@ class Search(Generic[Item]):
         return f"{name} ({self.shorts[name]})" if name in self.shorts else name
 
     def suggest_words(self, words: Sequence[str]) -> str:
-        """Return advice on a word to replace or to leave out, or "" if there is none."""
+        """Suggest which word to replace or to leave out, or return "" without a suggestion."""
         advice = ""
         for n in reversed(range(len(words))):
             found = self.find([*words[:n], *words[n + 1 :]]) if len(words) > 1 else []
@@ -140,7 +142,7 @@ def _wrap_part(name: str) -> Parts:
 def build_unknown_words_error(
     file: str, what: str, words: Sequence[str], searches: Sequence[Search[Item]]
 ) -> ConfigError:
-    """Return the error for words that no item of the searches has.
+    """Return the error for words that match no item of the searches.
 
     Args:
         file: the study's config file.

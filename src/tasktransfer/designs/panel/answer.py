@@ -31,7 +31,7 @@ ONE_RUN = (
 
 
 def write_answer(frames: Frames) -> list[str]:
-    """Return sentences on the panel's correlation, its comparisons, and the domains' own experts.
+    """Write sentences on the panel's correlations, significant differences and domain experts.
 
     A study without a panel gets the sentences for its first trained method.
     """
@@ -51,7 +51,7 @@ def write_answer(frames: Frames) -> list[str]:
 
 
 def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
-    """Return a sentence on a method's average correlation over all sets."""
+    """Describe a method's average correlation over all rated sets."""
     found = averages[(averages["method"] == rater) & (averages["over"] == "all")]
     if found.empty:
         return f"There is no average over all rated sets for {rater}."
@@ -68,7 +68,7 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_exchanged_contexts(averages: pd.DataFrame, rater: str) -> str:
-    """Return a sentence on the average correlation with exchanged contexts, or "" if unknown."""
+    """Describe the average correlation with exchanged contexts, or return "" if it is unknown."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
@@ -138,7 +138,7 @@ def is_significant(rows: pd.DataFrame) -> pd.Series:
 
 
 def _describe_own_experts(frames: Frames) -> str:
-    """Return a sentence on how experts rate the sets of their own domains, or "" if unknown."""
+    """Describe how experts rate the sets of their own domains, or return "" if it is unknown."""
     every = frames["experts"]
     fan = next((method for method in DOMAIN_METHODS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]

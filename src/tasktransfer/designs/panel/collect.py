@@ -40,7 +40,7 @@ Values = tuple[Any, ...]
 
 
 def build_study_metadata(collected: Collected) -> Metadata:
-    """Return the metadata of the study's frames, with a fact on domains with too few pairs."""
+    """Return the metadata of the study's frames, with a note on domains that have too few pairs."""
     config = get_config(collected.study)
     sizes, named = config.pairs, {**list_substitutes(config), **collected.substitutes}
     facts = {LEAKS_KEPT: named.pop(LEAKS_KEPT)} if LEAKS_KEPT in named else {}
@@ -93,7 +93,7 @@ def make_ratings(frames: Frames) -> Iterator[Values]:
 
 
 def make_items(frames: Frames) -> list[Values]:
-    """Return the rows of the rated items, or the earlier frame's rows if the data are missing."""
+    """Return the rows of the frame ``items``, or its earlier rows if the data are missing."""
     study, collected = frames.study, frames.collected
     data = inputs.find_rated_items(study.plan)
     if data is None or not collected.has_record(data):
@@ -223,7 +223,7 @@ def _make_leak_rows(collected: Collected, data: Data) -> Iterator[Values]:
 
 
 def make_corpora(frames: Frames) -> list[Values]:
-    """Return the sizes of the corpora, or the rows of the earlier frame if the data are missing."""
+    """Return the rows of the frame ``corpora``, or its earlier rows if the data are missing."""
     study = frames.study
     config = get_config(study)
     try:
@@ -242,7 +242,7 @@ def make_corpora(frames: Frames) -> list[Values]:
 
 
 def _count_utterances(domain: str, split: str, instances: list[Instance]) -> Iterator[Values]:
-    """Yield the sizes of a split, in which each utterance but the first is an instance's response.
+    """Yield the sizes of a split, in which each utterance except the first is a response.
 
     Nothing is yielded without dialogues.
     """
@@ -255,7 +255,7 @@ def _count_utterances(domain: str, split: str, instances: list[Instance]) -> Ite
 
 
 def make_trainings(frames: Frames) -> list[Values]:
-    """Return the rows of the frame ``trainings``."""
+    """Return the rows of the frame ``trainings``, one per finished training."""
     collected = frames.collected
     stages = (stage for stage in frames.study.plan.stages if collected.has_record(stage))
     return [_make_training_row(collected, stage) for stage in stages]
@@ -277,7 +277,7 @@ def _make_training_row(collected: Collected, stage: Stage) -> Values:
 
 
 def _compute_accuracies(collected: Collected, stage: Stage) -> tuple[float, float, float]:
-    """Return test accuracy, the majority class's test accuracy, and balanced test accuracy."""
+    """Return a classifier's test accuracy, the majority class's accuracy, and balanced accuracy."""
     table = collected.rows(stage)
     predicted, gold = (
         np.array([float(answer[0]) for answer in table[name].to_pylist()])

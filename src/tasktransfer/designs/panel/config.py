@@ -263,7 +263,7 @@ class PanelConfig(CommonConfig):
 
     @property
     def all_rated_sets(self) -> tuple[str, ...]:
-        """The rated sets of evaluation and of few-shot transfer."""
+        """The rated sets used for evaluation or few-shot transfer."""
         few = self.few_shot.sets if self.few_shot else ()
         return tuple(dict.fromkeys((*self.rated_sets, *few)))
 
@@ -313,7 +313,7 @@ class PanelConfig(CommonConfig):
 
 
 def _find_problems_without_methods(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems of keys that need a method, if the config lists none and trains nothing."""
+    """Yield the problems of keys that need a method, in a study without methods and training."""
     if parts.get("methods", METHODS):
         return
     if not parts.get("prompted") and not parts.get("brought"):

@@ -11,7 +11,7 @@ TRAINED_ON = {"all-minilm": _PAIRS, "all-mpnet-base": _PAIRS}
 
 
 def describe_cosines(config: PanelConfig) -> str:
-    """Return a sentence on the encoder of the cosines and its training data."""
+    """Return a sentence on the encoder whose cosines rate responses, and on its training data."""
     checkpoint = config.models[0].checkpoint
     name = checkpoint.rstrip("/").rpartition("/")[2]
     known = (text for start, text in TRAINED_ON.items() if name.lower().startswith(start))

@@ -95,7 +95,7 @@ def _count_seeds(frame: pd.DataFrame) -> int:
 
 
 def plot_few_shot(frames: Frames) -> Figure | None:
-    """Plot correlation by percentage of ratings: one panel per rated set and way of sampling.
+    """Plot few-shot correlation by percentage of ratings, in panels by rated set and sampling.
 
     None if there is no few-shot transfer.
     """
@@ -149,7 +149,7 @@ _NAME_SHARE = 0.8
 
 
 def plot_experts(frames: Frames) -> Figure | None:
-    """Plot correlations of experts: one panel per method, one row per expert, one column per set.
+    """Plot experts' correlations in one panel per method: experts are rows, rated sets columns.
 
     None if there are no experts.
     """
@@ -188,7 +188,7 @@ def _draw_matrix(
     *,
     compared: bool,
 ) -> None:
-    """Draw cells of experts by sets, with the own expert minus the others' mean below them."""
+    """Draw a matrix of experts by sets, and below it the own expert minus the others' mean."""
     last = len(rows) + 0.3
     heights = {**{name: float(n) for n, name in enumerate(rows)}, OWN_MINUS_OTHERS: last}
     values = own.to_dict("records")

@@ -39,14 +39,14 @@ def make_selection(
 
 
 def is_for_paper_methods(config: PanelConfig, data: Data) -> bool:
-    """Return whether training pairs are for the paper's methods, and not only for the twin."""
+    """Return whether training pairs are for the paper's methods, and not only for ``twin``."""
     section = config.pairs
     expected = (section.labels, [*section.perturbations])
     return (data.settings["labels"], [*data.settings["perturbations"]]) == expected
 
 
 def find_rated_items(plan: Plan) -> Data | None:
-    """Return the data node with the items of all rated sets, or None if no method rates them."""
+    """Return the data node that joins all rated sets, or None if no method rates them."""
     rated = (data for data in plan.derived if data.recipe == TOGETHER)
     return next((data for data in rated if not data.settings.get("exchanged")), None)
 
@@ -64,7 +64,7 @@ class Inputs:
         self.adapted = replace(self.plain, adapter_reduction=config.reduction)
 
     def get_model(self, name: str) -> ModelSpec:
-        """Return a model of the study, with the input of its heads."""
+        """Return a model of the study, with the configured input of its heads."""
         (section,) = (model for model in self.config.models if model.name == name)
         reads: Reads = "own_pooler" if section.reads == "pooler" else section.reads
         return replace(self.models[name], reads=reads)
@@ -124,7 +124,7 @@ class Inputs:
 
     @cached_property
     def pairs(self) -> Data:
-        """The pairs on which the paper's methods are trained."""
+        """The training pairs of the paper's methods."""
         return self.derive_pairs(self.filtered_dialogues)
 
     def select_pairs(self, method: str, *, leaky: bool = False) -> Data:
@@ -136,7 +136,7 @@ class Inputs:
         return self.derive_pairs(dialogues, **own)
 
     def derive_pairs(self, dialogues: Data, **changes: Any) -> Data:
-        """Return the data node of training pairs, with changes to the config's settings."""
+        """Return the data node of training pairs, with some of the config's settings changed."""
         section = self.config.pairs
         own = restore_old_names(section.model_dump(), "pairs")
         settings: dict[str, Any] = {"domains": list(self.config.domains), **own}
@@ -156,12 +156,12 @@ class Inputs:
 
     @cached_property
     def ratings(self) -> Data:
-        """The items of all rated sets."""
+        """The data node with the items of all rated sets."""
         sets, task = list(self.config.rated_sets), self.get_task_name(cards.RATINGS)
         settings = {"sets": sets, "task": task, **self.halved_sets_setting}
         return self.derive_data(TOGETHER, settings)
 
     @cached_property
     def exchanged_ratings(self) -> Data:
-        """The rated items, each with the context of another item of its set."""
+        """The data node with rated items whose contexts are exchanged within their set."""
         return replace(self.ratings, settings={**self.ratings.settings, "exchanged": True})

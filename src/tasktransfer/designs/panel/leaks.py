@@ -20,7 +20,7 @@ from tasktransfer.tasks.card import SPLITS, Instance
 
 
 def filter_leaks(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return the instances whose dialogues share no utterance with the rated sets.
+    """Return the instances of dialogues that share no utterance with the rated sets.
 
     Settings:
         tasks: tasks to filter.
@@ -70,7 +70,7 @@ class LeakFilter:
     def filter_corpus(
         self, corpus: Mapping[str, Sequence[Instance]]
     ) -> tuple[dict[str, list[Instance]], dict[str, dict[str, float]]]:
-        """Filter a corpus, and count its leaks.
+        """Filter leaked dialogues from a corpus, and count them.
 
         Returns:
             The instances of each split without leaked dialogues, and the counts. Counts by split
@@ -101,7 +101,7 @@ class LeakFilter:
 
 
 def collect_utterances(instances: Iterable[Instance]) -> dict[str, set[str]]:
-    """Map each dialogue to its normalised utterances: contexts, and responses that fit."""
+    """Map each dialogue to its normalised utterances: contexts and fitting responses."""
     spoken: dict[str, set[str]] = {}
     for instance in instances:
         texts = spoken.setdefault(instance.dialogue_id, set())
@@ -124,7 +124,7 @@ def _read_split(cache: Path, task: str, split: str) -> list[Instance]:
 
 
 def _find_long_utterances(instances: Sequence[Instance], fewest: int) -> set[tuple[str, int]]:
-    """Return (utterance, number of the item) for every utterance that is long enough."""
+    """Return each sufficiently long utterance with the index of its item."""
 
     def list_utterances() -> Iterator[tuple[str, int]]:
         for index, instance in enumerate(instances):

@@ -53,7 +53,7 @@ FEW_NAMES = {"single": "Single-T", "panel-mean": "PoE-avg"}
 
 
 def has_domain_models(method: str) -> bool:
-    """Return whether a method has one model per domain, also with exchanged contexts."""
+    """Return whether a method (also in its exchanged-context variant) has one model per domain."""
     return method.removesuffix(EXCHANGED) in DOMAIN_METHODS
 
 
@@ -68,7 +68,7 @@ def get_paper_name(rated: str) -> str:
 
 
 def group_sets_by_average(sets: Iterable[tuple[str, bool]]) -> dict[str, list[str]]:
-    """Map each average (a domain, in-domain, out-of-domain or all) to the sets that it covers.
+    """Map each average (per domain, in-domain, out-of-domain, all) to the rated sets in it.
 
     Args:
         sets: name of each set, and whether it belongs to a trained domain.

@@ -96,7 +96,7 @@ PERTURBATIONS: dict[str, Callable[[PerturbationInput, random.Random], str]] = {
 
 
 def build_training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return labelled pairs of every domain, and all of them together as ``everything``.
+    """Return labelled pairs of every domain, and the pairs of all domains as ``everything``.
 
     Settings:
         domains: the training domains.
@@ -140,7 +140,7 @@ def build_training_pairs(ingredients: Ingredients) -> dict[Split, list[Instance]
 def build_pairs(
     cache: Path, domain: str, split: str, settings: Mapping[str, Any]
 ) -> tuple[list[Instance], random.Random]:
-    """Return the unlabelled pairs of a domain, and the random generator that sampled them."""
+    """Return a domain's pairs before labelling, and the random generator that sampled them."""
     chance = random.Random(f"{settings['seed']} {domain} {split}")
     wanted = round(int(settings[split]) * settings["made"])
     kinds = settings.get("perturbations", tuple(PERTURBATIONS))
@@ -189,7 +189,7 @@ def generate_candidates(
 
 
 def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> list[float] | None:
-    """Return the probability that each pair fits, or None if the construction gives the labels.
+    """Return the probability that each pair fits, or None if pairs keep the labels by construction.
 
     Raises:
         DataError: a pair is missing from the release's labels.
@@ -219,7 +219,7 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
 def label_pairs(
     made: Sequence[Instance], probabilities: Sequence[float] | None, sure: float
 ) -> list[Instance | None]:
-    """Label each pair by its probability, or with None if no label has a probability of ``sure``.
+    """Label each pair by its probability, or with None if the probability is below ``sure``.
 
     Without probabilities, pairs keep the label by construction.
     """
@@ -232,7 +232,7 @@ def label_pairs(
 
 
 def check_labels(made: Sequence[Instance], labelled: Sequence[Instance | None], where: str) -> None:
-    """Raise if the labels contradict the construction of every pair.
+    """Raise if every label is the opposite of the label by construction.
 
     Raises:
         DataError: every label is the opposite of the label by construction.
@@ -249,7 +249,7 @@ def check_labels(made: Sequence[Instance], labelled: Sequence[Instance | None], 
 def sample_balanced_pairs(
     pairs: Sequence[Instance], requested: int, chance: random.Random, where: str
 ) -> list[Instance]:
-    """Sample as many fitting as unfitting pairs, up to ``requested`` in total, in random order.
+    """Sample equally many fitting and unfitting pairs, at most ``requested``, in random order.
 
     Raises:
         DataError: there are no pairs, or all have the same label.

@@ -40,7 +40,7 @@ FEW_METHODS = ("panel-mean", "single")
 
 
 def resolve_pair_training(config: PanelConfig, section: StageConfig, domains: int = 1) -> Training:
-    """Return a section's hyperparameters, with limits no larger than the numbers of pairs.
+    """Return a section's hyperparameters, with limits capped at the numbers of pairs.
 
     The recipe keeps these numbers of pairs per domain, so a forecast can use the limits as sizes.
     """
@@ -85,7 +85,7 @@ def make_joint_steps(domains: tuple[str, ...], config: PanelConfig) -> list[Step
 def make_whole_step(
     task: str, config: PanelConfig, domains: int = 1, section: StageConfig | None = None
 ) -> Step:
-    """Return the step of one model without adapters, for one domain (CoE) or all domains.
+    """Return the step that trains one model without adapters, for one domain (CoE) or all domains.
 
     Methods with one model for all domains are Single-T and twin.
     """
@@ -124,7 +124,7 @@ def plan_study(config: PanelConfig, revisions: Revisions) -> Plan:
 
 
 def _get_kind_and_label(step: Step, starts: tuple[Start, ...]) -> tuple[str, str]:
-    """Return kind and label of a training.
+    """Return the kind and the label of a training run.
 
     They depend on the step only, so that identical trainings have the same name.
     """
@@ -160,7 +160,7 @@ class _Seed:
 
     @cached_property
     def panel_stages(self) -> dict[str, Stage]:
-        """The joint training by the name ``joint``, and each expert by its domain."""
+        """The joint training, by the name ``joint``, and each expert's training, by its domain."""
         domains = self.config.domains
         stages = self._build_stages(make_joint_steps(domains, self.config), self.inputs.adapted)
         return dict(zip(("joint", *domains), stages, strict=True))
@@ -171,7 +171,7 @@ class _Seed:
         return self._plan_whole_training("single")
 
     def _plan_whole_training(self, method: str, *, leaky: bool = False) -> Stage:
-        """Return the training on all pairs of ``single`` or ``twin``."""
+        """Return the training of ``single`` or ``twin`` on the pairs of all domains."""
         data = self.inputs.select_pairs(method, leaky=leaky)
         task, domains = self.inputs.get_task_name(cards.EVERYTHING), len(self.config.domains)
         if method == "single":
@@ -228,7 +228,7 @@ class _Seed:
             yield self._build_run(method, experts, merged=MERGED[method])
 
     def plan_cosines(self) -> Iterator[Run]:
-        """Yield the runs that rate by the cosine of context and response in a released encoder."""
+        """Yield the runs that rate by the cosine similarity of context and response embeddings."""
         # No head reads the encoder, so the cosines do not depend on the input of heads.
         model = replace(self.inputs.plain, reads="first_token")
         for method, what in COSINES.items():
@@ -346,7 +346,7 @@ class _Seed:
     # --- response selection ---------------------------------------------------------------------
 
     def plan_selection(self) -> Iterator[Run]:
-        """Yield the runs of response selection: by an expert, a new adapter, and the cosine."""
+        """Yield the runs of response selection: by an expert, by a new adapter, and by cosine."""
         section = self.config.selection
         if section is None:
             return
@@ -388,7 +388,7 @@ class _Seed:
 def _build_start(
     stage: Stage, domain: str, parts: tuple[str, ...], task: str, merged: Merge | None, at: Any
 ) -> Start:
-    """Return a start that uses a domain's parts of a model for another task."""
+    """Return a start that initialises a task's parts of a model with a domain's parts."""
     return Start(
         stage,
         at,

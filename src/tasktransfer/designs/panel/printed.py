@@ -44,14 +44,14 @@ FEWER = "fewer available: "
 
 
 def complete_metadata(frames: Frames) -> Frames:
-    """Return the frames with marks among their facts, and with the paper's order of names."""
+    """Return the frames with marks for important facts, and with names in the paper's order."""
     metadata = frames.metadata
     facts, order = _make_facts(metadata), _make_order(frames.study, metadata)
     return frames.replace({}, replace(metadata, facts=facts, order=order))
 
 
 def _make_facts(metadata: Metadata) -> dict[str, str]:
-    """Return the tables' facts, in which facts that affect every number are marks."""
+    """Return the tables' facts, and turn the facts that affect every number into marks."""
     facts = {f"{MARK}{k}" if k == LEAKS_KEPT else k: v for k, v in metadata.facts.items()}
     requested, _, fewer = facts.get("pairs", "").partition(f"; {FEWER}")
     if fewer:
@@ -60,7 +60,7 @@ def _make_facts(metadata: Metadata) -> dict[str, str]:
 
 
 def _make_order(study: Study, metadata: Metadata) -> dict[str, Sequence[str]]:
-    """Map kind of name to names in the paper's order, which printed tables follow."""
+    """Map each kind of name to its names in the paper's order, for printed tables."""
     section, methods = get_config(study).few_shot, metadata.order.get("method", ())
     cited = paper.read_table("table6")
     starts = [
@@ -90,12 +90,12 @@ def compute_table3(frames: Frames) -> pd.DataFrame:
 
 
 def compute_table4(frames: Frames) -> pd.DataFrame:
-    """Return correlations on sets outside every domain, averages of all sets, and cited metrics."""
+    """Return out-of-domain correlations, averages over all sets, and cited metrics."""
     return _join_cited_metrics(frames, 4)
 
 
 def compute_table8(frames: Frames) -> pd.DataFrame:
-    """Return correlations of the experts with merged weights."""
+    """Return the correlations of experts whose weights are merged."""
     frame = _make_correlation_rows(frames)
     return _join_published_values(frame[frame["method"].isin(MERGED)], frames, 8)
 
@@ -116,7 +116,7 @@ def _join_cited_metrics(frames: Frames, table: int) -> pd.DataFrame:
 
 
 def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
-    """Return one row per rated set and method, then one per average and method.
+    """Return one row per rated set and method, followed by one row per average and method.
 
     Sets have the study's order. The column ``group`` is the group of an average, and ``members``
     are its sets. ``experts`` are the experts that rate them, for methods with one model per domain.
@@ -128,7 +128,7 @@ def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
     rows: list[PrintedRow] = []
     for name in sets:
         some = own[own["set"] == name].drop(columns=["domain", "p", "pearson", "kendall"])
-        rows += [{**row, "group": "", "members": name} for row in list_records(some)]
+        rows += [{**row, "group": "", "members": name} for row in list_printed_rows(some)]
     for group, several in group_sets_by_average(
         [(name, bool(inside[name])) for name in sets]
     ).items():
@@ -139,7 +139,7 @@ def _make_correlation_rows(frames: Frames) -> pd.DataFrame:
             "in_domain": group not in ("out-of-domain", "all"),
         }
         some = averages[averages["over"] == group].drop(columns=["over", "sets", "p"])
-        rows += [{**row, **named} for row in list_records(some)]
+        rows += [{**row, **named} for row in list_printed_rows(some)]
     frame = pd.DataFrame(rows)
     if brought := frames.metadata.order.get(BROUGHT):
         frame["brought"] = frame["method"].isin(brought)
@@ -163,7 +163,7 @@ def join_experts(sets: Sequence[str], metadata: Metadata) -> str:
 
 
 def _list_cited_metrics() -> list[str]:
-    """Return the metrics of Tables III and IV that only the paper has."""
+    """Return the metrics of Tables III and IV that are only cited from the paper."""
     return [m for m in paper.read_table("table3")["metric"].unique() if m not in PUBLISHED.values()]
 
 
@@ -245,7 +245,7 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def list_differences(frames: Frames) -> pd.DataFrame:
-    """Return differences of two methods' correlations, for ratings averaged over seeds."""
+    """Return differences between two methods' correlations, for ratings averaged over seeds."""
     frame = list_tests(frames)
     return frame[frame["seed"] == "mean"]
 
@@ -268,10 +268,10 @@ def list_expert_correlations(frames: Frames) -> pd.DataFrame:
 
 
 def list_ceilings(frames: Frames) -> pd.DataFrame:
-    """Return the ceilings of correlations, and the correlations of untrained methods."""
+    """Return the upper bounds of correlations, and the correlations of untrained methods."""
     return frames["ceilings"].drop(columns=["utterances", "context_words", "response_words"])
 
 
-def list_records(frame: pd.DataFrame) -> list[PrintedRow]:
+def list_printed_rows(frame: pd.DataFrame) -> list[PrintedRow]:
     """Return a frame's rows as dictionaries."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import get_paper_name
-from tasktransfer.designs.panel.printed import OF, PrintedRow, list_records
+from tasktransfer.designs.panel.printed import OF, PrintedRow, list_printed_rows
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
 from tasktransfer.present.published import (
     PublishedValues,
@@ -34,11 +34,11 @@ MEASURES = {
 
 
 def compute_table1(frames: Frames) -> pd.DataFrame:
-    """Return sizes of the corpora before and after the leak filter, and numbers of pairs."""
+    """Return corpus sizes before and after the leak filter, and numbers of pairs."""
     leaks, pairs, corpora = frames["leaks"], frames["pairs"], frames["corpora"]
     made = pairs[(pairs["how"] == "") & ~pairs["data"].str.endswith("twin")]
     rows: list[PrintedRow] = []
-    for row in list_records(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
+    for row in list_printed_rows(leaks[leaks["split"] != ""].drop_duplicates(["corpus", "split"])):
         if not row["dialogues"]:
             continue
         own = made[(made["domain"] == row["corpus"]) & (made["split"] == row["split"])]
@@ -86,7 +86,7 @@ def compute_table2(frames: Frames) -> pd.DataFrame:
             "measure": measure,
             "value": float(row[column]),
         }
-        for row in list_records(frames["ceilings"])
+        for row in list_printed_rows(frames["ceilings"])
         for measure, column in MEASURES.items()
     ]
     printed = paper.read_table("table2")
@@ -100,7 +100,7 @@ def compute_table2(frames: Frames) -> pd.DataFrame:
 
 
 def format_published_measure(row: Mapping[str, Any]) -> str:
-    """Return a published value of Table II as text: instances as a count, others as means."""
+    """Format a published value of Table II: instances as a count, other values as means."""
     return make_published_column(",.0f" if row["measure"] == "instances" else ".1f").show(row)
 
 
@@ -129,5 +129,5 @@ def summarise_trainings(frames: Frames) -> pd.DataFrame:
 
 
 def read_published_resources(frames: Frames) -> pd.DataFrame:
-    """Return the sizes and times that the paper reports."""
+    """Return the model sizes and training times that the paper reports."""
     return paper.read_table("resources")

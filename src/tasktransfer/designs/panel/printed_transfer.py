@@ -19,7 +19,12 @@ from tasktransfer.designs.panel.names import (
     get_paper_name,
     group_sets_by_average,
 )
-from tasktransfer.designs.panel.printed import OF, PrintedRow, describe_other_members, list_records
+from tasktransfer.designs.panel.printed import (
+    OF,
+    PrintedRow,
+    describe_other_members,
+    list_printed_rows,
+)
 from tasktransfer.designs.panel.published import AVERAGES
 from tasktransfer.present.published import (
     PublishedValues,
@@ -40,7 +45,7 @@ ALL_ITEMS, HELD_OUT = "all items", "held-out items"
 
 
 def compute_table5(frames: Frames) -> pd.DataFrame:
-    """Return few-shot transfer with published values, and averages over its sets."""
+    """Return few-shot correlations with published values, and averages over rated sets."""
     few, own = frames["few"], frames["correlations"]
     rows = [*_build_few_shot_rows(few, frames), *_average_few_shot(few, own, frames)]
     frame = pd.DataFrame(rows)
@@ -67,12 +72,12 @@ def compute_table5(frames: Frames) -> pd.DataFrame:
 
 
 def _build_few_shot_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Iterator[PrintedRow]:
-    """Yield one row per set, way of sampling, scored items, method and percentage.
+    """Yield rows of few-shot correlations by set, sampling, scored items, method and percentage.
 
     Untrained controls do not depend on the sampling; they get a row for each way.
     """
     ways = [by for by in frames["few"]["by"].unique() if by]
-    for row in list_records(few):
+    for row in list_printed_rows(few):
         for by in [row["by"]] if row["by"] else ways:
             for scored, value, sd in (
                 (ALL_ITEMS, "all_items", "all_sd"),
@@ -96,7 +101,7 @@ def _build_few_shot_rows(few: pd.DataFrame, frames: Frames, **named: str) -> Ite
 
 
 def _average_few_shot(few: pd.DataFrame, own: pd.DataFrame, frames: Frames) -> Iterator[PrintedRow]:
-    """Yield averages over sets, for methods that all of the sets have."""
+    """Yield averages over rated sets, for methods with results on all of them."""
     inside = dict(zip(own["set"], own["in_domain"], strict=True))
     shown = [(name, bool(inside[name])) for name in dict.fromkeys(few["set"]) if name in inside]
     for group, sets in group_sets_by_average(shown).items():
@@ -140,7 +145,7 @@ def compute_table7(frames: Frames) -> pd.DataFrame:
         for persona in PERSONAS
     ]
     shown = (*SELECTIONS, SELECTION_COSINE)
-    own = [row for name in shown for row in list_records(ours[ours["method"] == name])]
+    own = [row for name in shown for row in list_printed_rows(ours[ours["method"] == name])]
     if not own:
         return ours
     theirs = PublishedValues(
@@ -173,7 +178,7 @@ def describe_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
     counts = (
         f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates for "
         f"{row['method']}"
-        for row in list_records(own)
+        for row in list_printed_rows(own)
     )
     over = (
         f"The methods are evaluated on {join_names([*counts])}. Intervals are 95 % Wilson "

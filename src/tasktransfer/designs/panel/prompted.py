@@ -20,7 +20,7 @@ Values = tuple[Any, ...]
 
 
 def make_rating_rows(collected: Collected, run: Run) -> Iterator[Values]:
-    """Yield a prompted model's rows of the frame ``ratings``, the means over its templates."""
+    """Yield a prompted model's rows of the frame ``ratings``, averaged over prompt templates."""
     for name, nodes in _group_by_set(run).items():
         tables = [collected.rows(node) for node in nodes]
         items = tables[0]["instance_id"].to_pylist()
@@ -52,7 +52,7 @@ def make_prompted(frames: Frames) -> Iterator[Values]:
 
 
 def _group_by_set(run: Run) -> dict[str, list[Evaluation]]:
-    """Return a mapping from rated set to its evaluations, one per prompt template."""
+    """Map each rated set to its evaluations, one per prompt template."""
     by_set: dict[str, list[Evaluation]] = {}
     for node in run.evaluations:
         by_set.setdefault(node.task, []).append(node)

@@ -23,7 +23,7 @@ from tasktransfer.results.study import Study
 def rate_pairs(
     study: Study, file: Path, seed: int | None, threads: int
 ) -> Iterator[dict[str, Any]]:
-    """Rate pairs of context and response.
+    """Rate pairs of context and response with a study's trained models.
 
     Args:
         study: a panel study.
@@ -83,7 +83,7 @@ def rate_pairs(
 
 
 def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Mapping[str, Run]]:
-    """Return the experts by domain, and the single models: the merged one and the twin."""
+    """Return the runs of the experts by domain, and of the merged model and the twin."""
     config = get_config(study)
     chosen = config.seeds[0] if seed is None else seed
     runs = [run for run in study.plan.runs if run.seed == chosen]

@@ -34,7 +34,7 @@ def read_rated_items(cache: Path, name: str, settings: Mapping[str, Any]) -> lis
 
 
 def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return the items of all rated sets as one task, with ratings as fractions of their scales.
+    """Join the items of all rated sets into one task, with ratings scaled to 0-1.
 
     Settings: ``sets``; ``task``; ``halved``; ``exchanged``, true to give each item the context of
     another item.
@@ -69,7 +69,7 @@ def join_rated_sets(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
-    """Return a set's items, each with its own response and the context of another item.
+    """Exchange contexts within a set: each item keeps its response and has another item's context.
 
     All items of a context get the same other context, half of the set away.
     """
@@ -86,7 +86,7 @@ def exchange_contexts(items: Sequence[Instance]) -> list[Instance]:
 
 
 def sample_few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Sample K % of a rated set: one half for training, one for validation.
+    """Sample K % of the ratings of a set: one half for training, one half for validation.
 
     The test split has all items, as in the paper (section VI-C); sampled items are marked.
     Settings: ``task``, ``percent``, ``by``, ``draw``, ``halved``. If ``by`` is contexts, these are

@@ -15,7 +15,7 @@ from tasktransfer.tasks.card import Instance
 
 
 def build_selection_choices(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return true responses with wrong ones from the same split.
+    """Combine each true response with wrong responses from the same split.
 
     Training and dev have one wrong response per true one, test has ``candidates`` - 1.
 
@@ -59,7 +59,7 @@ PERSONAS = {"none": "", "original": "persona", "revised": "revised"}
 def _select_answers(
     every: Sequence[Instance], settings: Mapping[str, Any], split: str
 ) -> list[Instance]:
-    """Return the instances with the true responses.
+    """Return the response-selection instances with the true responses.
 
     If speakers have personas, only their responses are used, so that all settings have the same
     instances.

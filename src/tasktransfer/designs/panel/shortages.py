@@ -16,7 +16,7 @@ ONE_DRAW = ("task", "percent", "by")
 
 
 def find_shortages(study: Study) -> list[str]:
-    """Return the error messages of recipes that fail because the prepared data are too few."""
+    """Return the error messages of recipes that fail for lack of prepared data."""
     return list(dict.fromkeys(_find_shortages(study)))
 
 
@@ -34,7 +34,7 @@ def _find_shortages(study: Study) -> Iterator[str]:
 
 
 def _try_recipe(study: Study, data: Data) -> Iterator[str]:
-    """Yield the message of the error if a recipe fails on the prepared data.
+    """Try a recipe on the prepared data, and yield the error message if it fails.
 
     The recipe is tried on the unfiltered corpora if the filtered ones are not prepared. It is not
     tried if neither are.
@@ -58,7 +58,7 @@ def _try_recipe(study: Study, data: Data) -> Iterator[str]:
 
 
 def _find_cache(study: Study, data: Data) -> Path | None:
-    """Return the folder of prepared data, or otherwise of unfiltered corpora, or None."""
+    """Return the folder of prepared data, or of unfiltered corpora as a fallback, or None."""
     folders = [study.get_cache_folder(data)]
     if data.recipe == inputs.LEAKS:
         folders.append(study.get_instances_folder(data.name))

@@ -62,7 +62,7 @@ CORRELATION = make_estimate_column("value", "", ".1f")
 
 
 def declare_correlation_table(numeral: str, inside: bool) -> Table:
-    """Return Table III, on sets in the trained domains (``inside``), or Table IV, on other sets."""
+    """Return the declaration of Table III (``inside``: in-domain sets) or Table IV (other sets)."""
     return Table(
         "table3" if inside else "table4",
         f"Table {numeral}",

@@ -21,7 +21,7 @@ UNSURE_DIFFERENCE = (
 
 
 def mark_uncertain(column: Column) -> Column:
-    """Return the column with marks on cells that are not significant or come from one run."""
+    """Return the column with marks on cells that are not significant or from a single run."""
 
     def show(row: Row) -> str:
         q: Any = row.get("q")
@@ -34,7 +34,7 @@ def mark_uncertain(column: Column) -> Column:
 
 
 def _contains_0(row: Row) -> bool:
-    """Return whether a difference's interval over contexts and seeds contains 0.
+    """Return whether the interval of a difference (over contexts and seeds) contains 0.
 
     Only rows of the table ``tests`` have this interval.
     """
@@ -44,7 +44,7 @@ def _contains_0(row: Row) -> bool:
 
 
 def _is_one_run(row: Row) -> bool:
-    """Return whether a number without a q comes from one training run.
+    """Return whether a number without a q-value is from one training run.
 
     Rows of the table ``tests`` have no number of seeds. The user's own raters have no runs.
     """
@@ -68,7 +68,7 @@ def show_all_if_empty(name: str) -> str:
 
 
 def format_method_name(method: str) -> str:
-    """Return the method, and its name in the paper on a second line."""
+    """Return the method's name with its name in the paper on a second line."""
     return f"{method}\n({PUBLISHED[method]})" if method in PUBLISHED else method
 
 
@@ -84,7 +84,7 @@ def format_with_sd(row: Row) -> str:
 
 
 def make_rated_sets_condition(inside: bool) -> Callable[[Study], bool]:
-    """Return a function that tests whether a study has rated sets inside or outside its domains."""
+    """Return a predicate for studies with rated sets inside or outside their domains."""
 
     def planned(study: Study) -> bool:
         config = get_config(study)
@@ -94,12 +94,12 @@ def make_rated_sets_condition(inside: bool) -> Callable[[Study], bool]:
 
 
 def make_methods_condition(*methods: str) -> Callable[[Study], bool]:
-    """Return a function that tests whether a study has any of the methods."""
+    """Return a predicate for studies with any of the methods."""
     return lambda study: bool({*methods} & {*get_config(study).methods})
 
 
 def has_comparisons(study: Study) -> bool:
-    """Return whether the study has raters that can be compared."""
+    """Return whether the study has several raters to compare."""
     config = get_config(study)
     return bool(config.methods or config.prompted or config.brought)
 

@@ -40,7 +40,7 @@ def is_difference_source(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def is_expert_source(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run contributes to an expert's correlation or to its difference."""
+    """Return whether a run contributes to an expert's correlation or difference from others."""
     expert = row["expert"] in (OWN_MINUS_OTHERS, run.about.get("domain"))
     return run.method == row["method"] and expert
 
@@ -52,12 +52,12 @@ def is_training_source(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def is_never_source(row: Mapping[str, Any], run: Run) -> bool:
-    """Return False, for tables that are computed from the data, without any run."""
+    """Return False, for tables that are computed from data instead of runs."""
     return False
 
 
 def is_transfer_source(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run contributes to a correlation after transfer, or before it.
+    """Return whether a run contributes to a correlation before or after few-shot transfer.
 
     Before transfer, only the run of the first seed contributes.
     """

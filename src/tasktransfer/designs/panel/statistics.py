@@ -84,7 +84,7 @@ class Rated:
         return get_domain(self.name) in self.domains
 
     def get_ratings(self, method: str) -> dict[int, Values]:
-        """Return a method's ratings by seed, without seeds that lack a required expert."""
+        """Return a method's ratings by seed, omitting seeds that lack a required expert."""
         if not has_domain_models(method):
             return self.given[method, ""]
         raters = [get_domain(self.name)] if self.in_domain else self.domains
@@ -150,7 +150,7 @@ def estimate_correlations(frames: Frames) -> dict[Key, Cell]:
 
 
 def compare_methods(frames: Frames) -> pd.DataFrame:
-    """Return the correlation of each method and rated set, and its differences from other methods.
+    """Return each method's correlation on each rated set, and its differences from other methods.
 
     The user's own raters are compared with the same methods as ours, and every other method with
     them. Exchanged contexts are compared with the contexts of the same method.
@@ -202,7 +202,7 @@ def make_correlations(frames: Frames) -> Iterator[Line]:
 
 
 def make_experts(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``experts``: each expert's correlation on each set, and differences.
+    """Return the frame ``experts``: the correlation of each expert on each set, and differences.
 
     A difference is the correlation of the set's own expert minus the others' mean.
     """
@@ -254,7 +254,7 @@ def make_tests(frames: Frames) -> pd.DataFrame:
 
 
 def _test_pair(one: Rated, pair: Any, untrained: Sequence[str]) -> Iterator[Line]:
-    """Yield the tests of a pair of methods: for ratings averaged over seeds, then by seed.
+    """Yield the tests of a pair of methods, first for ratings averaged over seeds, then per seed.
 
     ``pair`` is the row of ``compare_methods`` with the interval over contexts and seeds.
     """
@@ -312,7 +312,7 @@ def make_averages(frames: Frames) -> pd.DataFrame:
 
 
 def make_few(frames: Frames) -> Iterator[Line]:
-    """Yield the rows of the frame ``few``, one per method, rated set, sampling and percentage."""
+    """Yield the rows of the frame ``few`` (few-shot correlations), one per method and sample."""
     few_shot, sets = frames["few_shot"], _index_rated_sets(frames)
     for name in few_shot["set"].unique():
         for control in (c for c in CONTROLS if name in sets and c in sets[name].methods):
@@ -345,7 +345,7 @@ def make_hits(frames: Frames) -> Iterator[Line]:
 
 
 def make_ceilings(frames: Frames) -> Iterator[Line]:
-    """Yield the rows of the frame ``ceilings``, one per rated set."""
+    """Yield the rows of the frame ``ceilings`` (upper bounds of correlations), one per set."""
     items = frames["items"]
     for one in frames.compute_once(build_rated_sets):
         name, some = one.name, items[items["set"] == one.name]

@@ -98,7 +98,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
 
 
 def _describe_constant_pairs(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
-    """Return a clause on the pairs in which a probe gives a constant answer, or "" if none."""
+    """Return a clause on the pairs for which a probe's answers are constant, or "" if none."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]
@@ -155,7 +155,7 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
 
 
 def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence per model on its first, middle and last layer.
+    """Yield one sentence per model on its first, middle and last layer.
 
     These layers are independent of the scores.
     """
@@ -197,7 +197,7 @@ CORRELATIONS = {
 
 
 def _describe_bleu(claims: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence per corpus on the correlations within and between models.
+    """Yield one sentence per corpus on the correlations of BLEU and F1 within and between models.
 
     Each corpus and question has one interval, so no family of tests needs a correction.
     """

@@ -22,29 +22,29 @@ ON = ["corpus", "model", "seed", "epoch"]
 
 
 def join_bleu_and_f1(scores: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per probe and point: a probed epoch with its dev BLEU-2."""
+    """Return one row per probe and probed epoch, with the epoch's dev BLEU-2."""
     probed = scores.dropna(subset=["epoch"]).drop_duplicates([*ON, "probe"])
     return probed.merge(rounds[[*ON, "bleu2"]], on=ON)
 
 
 def compute_probe_means(points: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per point with its mean F1 over probes, without the control."""
+    """Return one row per probed epoch with the mean F1 over probes, without the control."""
     real = points[points["probe"] != CONTROL]
     return real.groupby(ON, as_index=False, sort=False).agg({"f1": "mean", "bleu2": "mean"})
 
 
 def make_claims(frames: Frames) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the frame ``claims``."""
+    """Yield the rows of the frame ``claims``: correlations of BLEU-2 and F1."""
     return correlate_bleu(frames["probed"], frames["rounds"])
 
 
 def make_agreement(frames: Frames) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the frame ``agreement``."""
+    """Yield the rows of the frame ``agreement``: correlations between probes."""
     return compare_rankings(frames["probed"])
 
 
 def correlate_bleu(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table ``claims``."""
+    """Yield the correlations of BLEU-2 and F1, the rows of the table ``claims``."""
     for corpus, rows in join_bleu_and_f1(scores, rounds).groupby("corpus", sort=False):
         means = compute_probe_means(rows)
         for probe, points in [("all", means), *rows.groupby("probe", sort=False)]:
@@ -61,7 +61,7 @@ def correlate_bleu(scores: pd.DataFrame, rounds: pd.DataFrame) -> Iterator[tuple
 
 
 def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
-    """Return the number of points, and the correlation with its interval."""
+    """Return the number of points, their correlation and its interval."""
     models: list[Model] = [
         [
             training[["bleu2", "f1"]].to_numpy(np.float64)
@@ -76,7 +76,7 @@ def _correlate_groups(points: pd.DataFrame, over: Any) -> tuple[Any, ...]:
 
 
 def compare_rankings(scores: pd.DataFrame) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the table ``agreement``: rank correlations of two probes over models."""
+    """Yield rank correlations of two probes over models, the rows of the table ``agreement``."""
     trained = scores.dropna(subset=["epoch"])
     for (corpus, snapshot), rows in trained.groupby(["corpus", "snapshot"], sort=False):
         means = rows.groupby(["probe", "model"], sort=False)["f1"].mean().unstack("model")

@@ -54,7 +54,7 @@ def _list_runs(collected: Collected) -> list[Run]:
 
 
 def get_probe_fit(run: Run) -> Fit:
-    """Return the outcome of a run, which is a fit of probes in this design."""
+    """Return a run's outcome, which is always a fit of probes in this design."""
     assert isinstance(run.outcome, Fit)
     return run.outcome
 
@@ -101,7 +101,7 @@ def list_probed_rows(
 
 
 def _get_epoch(run: Run, record: Record | None) -> int | None:
-    """Return the number of the epoch that a run probes, or None if the best is not known yet."""
+    """Return the epoch that a run probes, or None if the best epoch is not known yet."""
     on = get_probe_fit(run).on
     assert on is not None and on.stage is not None
     at = on.at
@@ -111,12 +111,12 @@ def _get_epoch(run: Run, record: Record | None) -> int | None:
 
 
 def _get_best_epoch(stage: Stage | None, record: Record | None) -> int | None:
-    """Return the number of the selected round, or None if there is no finished training."""
+    """Return the selected epoch of a training, or None if no training is finished."""
     return get_selected_round(record, stage.select_on).number if stage and record else None
 
 
 def _compare_by_vectors(collected: Collected, runs: Sequence[Run]) -> dict[str, dict[int, float]]:
-    """Map stage to round to the agreement of replies with references, by word vectors."""
+    """Map stage and epoch to the similarity of replies and references in word vectors."""
     file = get_config(collected.study).probes.word_vectors
     if file is None:
         return {}
@@ -170,7 +170,7 @@ def make_projections(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _read_projection(file: Path) -> tuple[float, Any]:
-    """Return the percentage of variance on two components, and one point per instance."""
+    """Return the percentage of variance on two components, and the coordinates of each instance."""
     try:
         with np.load(file, allow_pickle=False) as kept:
             points = kept["projection"].astype(float)
@@ -186,7 +186,7 @@ def _read_projection(file: Path) -> tuple[float, Any]:
 
 
 def make_labels(frames: Frames) -> list[tuple[Any, ...]]:
-    """Return the rows of ``labels``, or the earlier frame's rows if the data are missing."""
+    """Return the rows of the frame ``labels``, or its earlier rows if the data are missing."""
     study, collected = frames.study, frames.collected
     there = [data for data in study.plan.derived if collected.has_record(data)]
     try:

@@ -85,7 +85,7 @@ class ArchitectureConfig(Section):
 
     @property
     def built(self) -> Architecture:
-        """The architecture with these settings."""
+        """Architecture that these settings describe."""
         return Architecture(**restore_old_names(self.model_dump(), "models[].architecture"))
 
 
@@ -176,14 +176,14 @@ class ProbedModel(ModelConfig):
 
     @property
     def probed_layers(self) -> tuple[int, ...]:
-        """Layers to probe, in ascending order. Empty to probe only the last layer."""
+        """Layers to probe, in ascending order, or an empty tuple to probe only the last layer."""
         if self.layers == ALL:
             return tuple(range((self.depth or 0) + 1))
         return tuple(sorted(self.layers or ()))
 
     @property
     def recipe(self) -> str | None:
-        """Name of the recipe that builds the model, or None for a checkpoint."""
+        """Name of the recipe that builds the model, or None if it is a checkpoint."""
         return None if self.architecture is None else self.architecture.built.weights
 
 
@@ -266,12 +266,12 @@ class ProbesSection(Section):
 
     @property
     def representation(self) -> str:
-        """Representation of a text by a built model."""
+        """Kind of text representation that built models use."""
         return "sum" if self.release_compat else "state"
 
     @property
     def measure(self) -> str:
-        """The measure that selects a snapshot."""
+        """Dev measure that selects a snapshot."""
         return "bleu2_exchanged" if self.release_compat else "bleu2"
 
 
@@ -334,7 +334,7 @@ class ProbesConfig(CommonConfig):
                 )
 
     def select_probes(self, corpus: str) -> tuple[Probe, ...]:
-        """Return the study's probes of a corpus, in Table 1's order."""
+        """Return the study's probes for a corpus, in the order of Table 1."""
         wanted = NAMES if self.probes.tasks == ALL else self.probes.tasks
         return tuple(
             probe

@@ -25,7 +25,7 @@ UNTESTED = "Hollow marks show differences that are not tested, because each enco
 
 
 def plot_difference_from_words(frames: Frames) -> Figure | None:
-    """Plot mean F1 over probes minus the mean F1 of word counts, with one panel per corpus.
+    """Plot mean F1 over probes minus the mean F1 of word counts, in one panel per corpus.
 
     Each encoder has a line, with its untrained version in grey. None if no encoder is compared with
     counts of words.
@@ -64,7 +64,7 @@ def plot_difference_from_words(frames: Frames) -> Figure | None:
 
 
 def plot_training_effects(frames: Frames) -> Figure | None:
-    """Plot F1 minus the untrained encoder's F1, with a panel per probe and a line per encoder.
+    """Plot F1 minus the untrained encoder's F1, in one panel per probe and one line per encoder.
 
     None if no trained encoder is compared with its untrained version.
     """
@@ -110,7 +110,7 @@ def _draw_forest(
     title: str,
     entries: list[object],
 ) -> Figure:
-    """Draw the panels, and add axes, legend, title and notes."""
+    """Draw the panels of a forest plot with axes, legend, title and notes."""
     figure, axes = draw_forests(lines, panels)
     for panel in axes:
         draw_zero_line(panel)

@@ -62,7 +62,7 @@ class Probe:
 
     @property
     def has_sets(self) -> bool:
-        """True if a turn has a set of labels instead of exactly one."""
+        """True if the probe predicts a set of labels per turn instead of exactly one."""
         return self.name in SETS
 
     @property
@@ -88,5 +88,5 @@ NAMES = tuple(dict.fromkeys(probe.name for probe in EVERY))
 
 
 def format_reply_task_name(corpus: str) -> str:
-    """Return the name of the task that predicts a corpus's next utterance."""
+    """Return the name of the task that predicts the next utterance in a corpus."""
     return f"{corpus}_reply"

@@ -54,7 +54,7 @@ def _build_legend_entries(looks: Mapping[str, Look], **style: Any) -> list[Any]:
 
 
 def plot_f1_by_epoch(frames: Frames) -> Figure | None:
-    """Plot F1 by epoch: one panel per probe, with the mean over seeds and their range as a band.
+    """Plot F1 by epoch in one panel per probe, as the mean over seeds with their range as a band.
 
     Horizontal lines are the best constant answer and a probe on word counts. None if no epoch was
     probed.
@@ -94,7 +94,7 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
 
 
 def plot_f1_by_layer(frames: Frames) -> Figure | None:
-    """Plot F1 by layer with intervals: the mean over probes, then one panel per probe.
+    """Plot F1 by layer with intervals, first the mean over probes, then each probe in a panel.
 
     Word counts are a line in the colour of the model that reads the words. None if no layer was
     probed.
@@ -137,7 +137,7 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
 
 
 def drop_duplicate_snapshots(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return the scores of epochs without duplicates.
+    """Return the scores of epochs without duplicate snapshots.
 
     If the best epoch of a training is the last, one snapshot has both names.
     """
@@ -145,7 +145,7 @@ def drop_duplicate_snapshots(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_representations(frames: Frames) -> Figure | None:
-    """Plot training turns of the first seed on two principal components as log counts (Figure 2).
+    """Plot the representations of training turns on two principal components (Figure 2).
 
     None if no representations are stored.
     """
@@ -199,7 +199,7 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
 def resample_ties(
     judgements: npt.NDArray[np.bool_], draws: int = DRAWS, drawn: int = JUDGEMENTS // TENTH
 ) -> npt.NDArray[np.float64]:
-    """Return the percentage of ties in samples without replacement (the method of Figure 1).
+    """Return the percentage of ties in samples of judgements without replacement (Figure 1).
 
     Args:
         judgements: true for each judgement that is a tie.
@@ -215,7 +215,7 @@ def resample_ties(
 
 
 def plot_ties(frames: Frames) -> Figure:
-    """Plot ties in samples of a user's judgements, or of synthetic ones if the user has no file.
+    """Plot ties in samples of the user's judgements, or of synthetic judgements without a file.
 
     The paper's judgements are not released.
     """
@@ -241,7 +241,7 @@ def plot_ties(frames: Frames) -> Figure:
 
 
 def read_judgements(file: Path) -> npt.NDArray[np.bool_]:
-    """Return whether each judgement of a CSV file is a tie (``tie`` in its column ``choice``).
+    """Read from a CSV file whether each judgement is a tie.
 
     Raises:
         DataError: the file cannot be read, lacks the column, or has no judgement.

@@ -169,7 +169,7 @@ AGREEMENT: Columns = (
 
 
 def make_corpus_condition(corpus: str) -> Callable[[Study], bool]:
-    """Return a function that tests whether a study probes a corpus."""
+    """Return a predicate for studies that probe a corpus."""
     return lambda study: bool(
         corpus in study.config.dataset_names and get_config(study).select_probes(corpus)
     )
@@ -181,7 +181,7 @@ def has_training_stages(study: Study) -> bool:
 
 
 def probes_word_counts(study: Study) -> bool:
-    """Return whether a study probes word counts, and any model that is not probed by layer."""
+    """Return whether a study probes word counts and a model that is not probed by layer."""
     config = get_config(study)
     return config.probes.bag_of_words and any(not model.probed_layers for model in config.models)
 
@@ -192,7 +192,7 @@ def has_built_models(study: Study) -> bool:
 
 
 def probes_layers(study: Study) -> bool:
-    """Return whether a study probes single layers of checkpoints."""
+    """Return whether a study probes individual layers of checkpoints."""
     return any(model.probed_layers for model in get_config(study).models)
 
 

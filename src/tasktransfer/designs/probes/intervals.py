@@ -60,7 +60,7 @@ Pair = tuple[Cell, Cell]
 
 
 def make_intervals(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``intervals``: each probe's F1, and its differences from references."""
+    """Return the frame ``intervals``: each probe's F1 and its differences from references."""
     scored = frames.compute_once(score_fits)
     return add_constant_counts(
         build_intervals(frames.compute_once(gather_study_cells)), frames["probed"], scored.constant
@@ -84,7 +84,7 @@ class ScoredFits:
 
 
 def score_fits(frames: Frames) -> ScoredFits:
-    """Read the rows of every fit, and score its classifiers."""
+    """Read the predictions of every fit, and score its classifiers."""
     records = map(str, frames["probed"]["record"].unique())
     rows = {record: _read_rows(frames.study, record) for record in records}
     constant = {(r, task) for r, frame in rows.items() for task in _find_constant_tasks(frame)}
@@ -94,14 +94,14 @@ def score_fits(frames: Frames) -> ScoredFits:
 
 
 def gather_study_cells(frames: Frames) -> dict[Key, Cell]:
-    """Map the names in ``CELL``, followed by the classifier, to the classifier's cell."""
+    """Map the values of ``CELL`` and a classifier to the classifier's scores over seeds."""
     return gather_classifier_cells(frames.compute_once(score_fits).scores, frames["probed"])
 
 
 def gather_classifier_cells(
     scored: Mapping[str, Mapping[str, Scored]], scores: pd.DataFrame
 ) -> dict[Key, Cell]:
-    """Gather the seeds of each classifier into a cell. Models without epochs have no seed.
+    """Group the scores of each classifier by seed. Models without epochs have no seed.
 
     Args:
         scored: record of a fit → name of a classifier in its rows → its scores.
@@ -124,7 +124,7 @@ def gather_classifier_cells(
 
 
 def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
-    """Build the table ``intervals`` from the cells of all classifiers, with 0 in ``constant``."""
+    """Build the table ``intervals`` for all classifiers, with 0 in the column ``constant``."""
     ours = {key: cell for key, cell in estimates.items() if key[-1] == OWN}
     table = build_cell_table(
         ours, [*CELL, "classifier"], REFERENCES, lambda _, against: against or None, estimates
@@ -136,7 +136,7 @@ def build_intervals(estimates: Mapping[Key, Cell]) -> pd.DataFrame:
 
 
 def _format_task_rows_label(names: Sequence[str], classifier: str) -> str:
-    """Return the task name in the rows of a probe's classifier."""
+    """Return the task name of a probe's classifier in the rows of a fit."""
     task = f"{names[0]}_{names[-1]}"
     return f"{task}+{classifier}" if classifier else task
 
@@ -144,7 +144,7 @@ def _format_task_rows_label(names: Sequence[str], classifier: str) -> str:
 def add_constant_counts(
     table: pd.DataFrame, scores: pd.DataFrame, constant: Collection[tuple[str, str]]
 ) -> pd.DataFrame:
-    """Return the table with the column ``constant``.
+    """Return the table with the column ``constant``: classifiers with constant answers.
 
     Args:
         table: the table ``intervals``.
@@ -193,14 +193,14 @@ def _compute_micro_f1_percent(sums: Sums) -> Sums:
 
 
 def make_above_words(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``above_words``."""
+    """Return the frame ``above_words``: mean F1 of encoders minus F1 of word counts."""
     return compare_with_words(
         frames.compute_once(gather_study_cells), map_word_count_names(get_config(frames.study))
     )
 
 
 def compare_with_words(estimates: Mapping[Key, Cell], readings: Mapping[str, str]) -> pd.DataFrame:
-    """Compute the table ``above_words``.
+    """Compute the mean F1 of encoders minus that of word counts, the table ``above_words``.
 
     Args:
         estimates: cells by corpus, model, snapshot, probe and classifier.
@@ -245,7 +245,7 @@ def _average_pairs(pairs: list[Pair]) -> Pair:
 
 
 def _choose_family(key: Key, against: str) -> object:
-    """Return the family of a comparison: single probes, means of a model, or means over models."""
+    """Return the family of tests of a comparison: single probes, model means or overall means."""
     _, model, _, probe, _ = key
     return (probe == ALL, model == ALL) if against else None
 
@@ -254,12 +254,12 @@ def _choose_family(key: Key, against: str) -> object:
 
 
 def make_layers(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``layers``."""
+    """Return the frame ``layers``: scores by layer, averaged over probes."""
     return build_layers(frames.compute_once(gather_study_cells), frames["above_words"])
 
 
 def build_layers(estimates: Mapping[Key, Cell], above_words: pd.DataFrame) -> pd.DataFrame:
-    """Compute the table ``layers``.
+    """Compute the table ``layers`` with scores by layer.
 
     Args:
         estimates: cells by corpus, model, snapshot, probe and classifier.

@@ -24,7 +24,7 @@ from tasktransfer.tasks.words import split_words
 
 
 def derive_dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Derive the labels of each probe on the splits of the corpus.
+    """Derive the labels of each probe for all splits of a corpus.
 
     A turn to which a probe does not apply is left out of its data. Labels that are too rare in
     training are dropped (``LEAST_COUNTS``).
@@ -62,7 +62,7 @@ def _check_distinct_labels(task: str, train: Sequence[Instance]) -> None:
 def label_instances(
     probe: Probe, read: Mapping[str, Sequence[Instance]], word_in: str = "context"
 ) -> dict[str, list[Instance]]:
-    """Return the turns to which a probe applies, with its labels, for each split.
+    """Return the labelled turns to which a probe applies, by split.
 
     Args:
         probe: the probe.
@@ -85,7 +85,7 @@ def label_instances(
 def _apply_probe(
     instances: Sequence[Instance], probe: Probe, middle: frozenset[str] | None
 ) -> list[Instance]:
-    """Return instances with a probe's labels.
+    """Return the instances with a probe's labels.
 
     ``middle`` are the words to find in the reply, or None to use the corpus's labels.
     """
@@ -111,7 +111,7 @@ def _apply_probe(
 
 
 def _collect_middle_words(train: Sequence[Instance]) -> frozenset[str]:
-    """Return WordCont's words, which are the same for every split.
+    """Collect the words that WordCont predicts, which are identical for all splits.
 
     They are computed from the training dialogues. A dialogue's last context and reply contain the
     whole dialogue.

@@ -31,7 +31,7 @@ MLP_VERSION = 2
 
 
 def make_training_step(corpus: str, measure: str, rounds: tuple[int, ...]) -> list[Step]:
-    """Return the step of one training, which keeps every probed epoch and the untrained model."""
+    """Return the step of a training that keeps all probed epochs and the untrained model."""
     reply = format_reply_task_name(corpus)
     return [Step((reply,), Selection((reply,), measure, keep="every", rounds=rounds))]
 
@@ -53,7 +53,7 @@ def plan_study(config: ProbesConfig, revisions: Revisions) -> Plan:
         for model in config.models:
             spec = revisions.models[model.name]
             if model.architecture is None:
-                for name, settings in _list_readings(model, spec):
+                for name, settings in _list_representations(model, spec):
                     fit = _build_fit("probes", labels, probes, config, settings)
                     _add_runs(builder, probes, fit, name, spec.name, 0)
                 continue
@@ -69,8 +69,10 @@ def plan_study(config: ProbesConfig, revisions: Revisions) -> Plan:
     return builder.build_plan()
 
 
-def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the settings of each probed representation of a checkpoint."""
+def _list_representations(
+    model: ProbedModel, spec: ModelSpec
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the settings of each representation of a checkpoint that is probed."""
     settings = {"representation": model.pooling, "model": spec.identity}
     if not model.probed_layers:
         yield AS_IT_IS, settings
@@ -79,7 +81,7 @@ def _list_readings(model: ProbedModel, spec: ModelSpec) -> Iterator[tuple[str, d
 
 
 def get_layer(snapshot: str) -> int | None:
-    """Return the number of a snapshot that is a layer, or None for other snapshots."""
+    """Return the number of the layer that a snapshot stands for, or None for other snapshots."""
     name, _, number = snapshot.partition(" ")
     return int(number) if name == LAYER and number.isdigit() else None
 
@@ -92,7 +94,7 @@ def _build_training(config: ProbesConfig, model: ProbedModel) -> Training:
 
 
 def _build_label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> dict[str, Any]:
-    """Return the settings of the recipe that derives the labels.
+    """Return the settings of the recipe that derives probe labels.
 
     ``version`` 2 means that WordCont's words come from the training split.
     """
@@ -102,7 +104,7 @@ def _build_label_settings(config: ProbesConfig, probes: tuple[Probe, ...]) -> di
 
 
 def plan_word_counts(config: ProbesConfig, revisions: Revisions) -> dict[str, dict[str, Any]]:
-    """Map the name of each word count to the part of a context that it counts.
+    """Map the name of each word-count representation to the part of a context that it counts.
 
     The part is what a model reads: a number of last words, or the text that its tokenizer keeps.
     """
@@ -125,7 +127,7 @@ def _build_reading_settings(
 
 
 def map_word_count_names(config: ProbesConfig) -> dict[str, str]:
-    """Map each model to the name of the counts of the words that it reads.
+    """Map each model to the name of the word counts for the words that the model reads.
 
     The name is ``words`` if all models read the same part of a context. Otherwise, the name also
     contains the first model that reads the same part.
@@ -143,13 +145,13 @@ def map_word_count_names(config: ProbesConfig) -> dict[str, str]:
 
 
 def get_stage(run: Run) -> Stage | None:
-    """Return the training whose snapshot a run probes, or None if there is none."""
+    """Return the training whose snapshot a run probes, or None if nothing is trained."""
     assert isinstance(run.outcome, Fit)
     return run.outcome.on.stage if run.outcome.on else None
 
 
 def _list_snapshots(config: ProbesConfig) -> Iterator[tuple[str, Round]]:
-    """Yield the name and the round of each configured snapshot."""
+    """Yield the name and the epoch of each configured snapshot."""
     epochs, chosen = config.training.epochs, config.probes.snapshots
     for each in range(epochs + 1) if chosen == ALL else chosen:
         if each == BEST:
@@ -202,7 +204,7 @@ def _add_runs(
 def _plan_reply_evaluation(
     stage: Stage, at: Round, read: Data, config: ProbesConfig
 ) -> tuple[Evaluation, ...]:
-    """Return the evaluation of a snapshot's dev replies, if word vectors are configured."""
+    """Return the evaluation of a snapshot's dev replies, or None without word vectors."""
     if config.probes.word_vectors is None:
         return ()
     (task,), limit = stage.train_tasks, config.training.limit_dev
@@ -212,5 +214,5 @@ def _plan_reply_evaluation(
 
 
 def _drop_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return settings that differ from their defaults. Identities do not contain defaults."""
+    """Return the settings without values that equal their defaults, as identities require."""
     return {name: value for name, value in settings.items() if value not in (None, False)}

@@ -36,7 +36,7 @@ _PUBLISHED_PROBE = {probe.name: probe.published_name for probe in EVERY}
 
 
 def compute_table3(frames: Frames) -> pd.DataFrame:
-    """Return BLEU-2 of greedy replies: one row per model and corpus."""
+    """Return BLEU-2 of greedy replies, one row per model and corpus."""
     theirs = PublishedValues(
         published.read_table(3),
         "bleu2",
@@ -59,7 +59,7 @@ def compute_table5(frames: Frames) -> pd.DataFrame:
 
 
 def _compute_snapshot_table(frames: Frames, corpus: str, number: int) -> pd.DataFrame:
-    """Return scores with intervals: one row per model, snapshot and probe."""
+    """Return scores with intervals, one row per model, snapshot and probe."""
     intervals = frames["intervals"]
     own = intervals.query("corpus == @corpus and compared_with == 'nothing'")
     kept = ["corpus", "model", "snapshot", "probe", "value", "sd", "low", "high", "seeds"]
@@ -78,7 +78,7 @@ def _compute_snapshot_table(frames: Frames, corpus: str, number: int) -> pd.Data
 
 
 def compute_table6(frames: Frames) -> pd.DataFrame:
-    """Return mean F1 by the paper's groups as used, and by the thresholds that it prints.
+    """Return mean F1 by difficulty, for the groups that the paper used and the groups it prints.
 
     A published mean is shown only next to a mean over the same probes.
     """
@@ -86,7 +86,7 @@ def compute_table6(frames: Frames) -> pd.DataFrame:
 
 
 def average_by_difficulty(chosen: pd.DataFrame, metadata: Metadata) -> pd.DataFrame:
-    """Compute Table 6 from the scores of selected snapshots (``select_snapshots_by_measures``)."""
+    """Average the scores of selected snapshots by the probes' difficulty (Table 6)."""
     rows = []
     by_bleu = chosen[chosen["selected_by"] == "BLEU"]
     names = by_bleu["probe"].map(_PUBLISHED_PROBE)
@@ -132,12 +132,12 @@ def compute_table7(frames: Frames) -> pd.DataFrame:
 
 
 def compute_table8(frames: Frames) -> pd.DataFrame:
-    """Return F1 on MultiWOZ by selecting measure, for the first half of the probes."""
+    """Return F1 on MultiWOZ by selecting measure, for the first half of the probes (Table 8)."""
     return _compute_selection_table(frames, 8)
 
 
 def compute_table9(frames: Frames) -> pd.DataFrame:
-    """Return F1 on MultiWOZ by selecting measure, for the second half of the probes."""
+    """Return F1 on MultiWOZ by selecting measure, for the second half of the probes (Table 9)."""
     return _compute_selection_table(frames, 9)
 
 
@@ -160,13 +160,13 @@ def _list_probes(number: int) -> set[str]:
 
 
 def has_probes_of_table(study: Study, number: int) -> bool:
-    """Return whether a study has a probe of Table 8 or 9 (``number``)."""
+    """Return whether a study has a probe of a table (8 or 9)."""
     own = {probe.published_name for probe in get_config(study).select_probes("MultiWOZ")}
     return bool(own & _list_probes(number))
 
 
 def _get_names(model: object) -> published.Names:
-    """Return the paper's names of a model, which are empty if the paper does not have it."""
+    """Return the paper's names of a model, or empty names if the paper does not have it."""
     return published.MODELS.get(str(model), published.Names("", "", ""))
 
 
@@ -182,7 +182,7 @@ def _select_snapshots(frames: Frames) -> pd.DataFrame:
 def select_snapshots_by_measures(
     scores: pd.DataFrame, rounds: pd.DataFrame, bleu: str
 ) -> pd.DataFrame:
-    """Return the MultiWOZ F1 of the snapshot that each measure selects, averaged over seeds.
+    """Return the F1 on MultiWOZ of each measure's selected snapshot, averaged over seeds.
 
     All measures select among the same snapshots of a training: the probed ones that have every
     measure that any snapshot has.
@@ -209,7 +209,7 @@ def select_snapshots_by_measures(
 
 
 def list_claims(frames: Frames) -> pd.DataFrame:
-    """Return correlations of BLEU with probe F1."""
+    """Return correlations between BLEU and probe F1."""
     return frames["claims"]
 
 
@@ -219,12 +219,12 @@ def list_agreement(frames: Frames) -> pd.DataFrame:
 
 
 def list_probe_labels(frames: Frames) -> pd.DataFrame:
-    """Return numbers of turns and classes, and the most frequent label of each probe."""
+    """Return the most frequent label of each probe, and its numbers of turns and classes."""
     return frames["labels"]
 
 
 def list_differences(frames: Frames) -> pd.DataFrame:
-    """Return differences from the prior, shuffled labels, the untrained model and word counts.
+    """Return differences in F1 from the prior, shuffled labels, untrained models and word counts.
 
     Each row also has the same probe's score on counts of the words that the model reads.
     """
@@ -236,7 +236,7 @@ def list_differences(frames: Frames) -> pd.DataFrame:
 
 
 def list_means_above_words(frames: Frames) -> pd.DataFrame:
-    """Return each encoder's mean probe F1 minus the F1 of word counts, and counts of its probes.
+    """Return each encoder's mean F1 minus that of word counts, and counts of its probes.
 
     The mean over models is shown only for several models. Layers have their own table.
     """
@@ -244,7 +244,7 @@ def list_means_above_words(frames: Frames) -> pd.DataFrame:
 
 
 def summarise_above_words(above_words: pd.DataFrame) -> pd.DataFrame:
-    """Compute the printed table ``above_words`` from the frame."""
+    """Compute the printed table ``above_words`` from the frame of this name."""
     keys = ["corpus", "model", "snapshot"]
     layers = above_words["snapshot"].map(get_layer).notna()
     above_words = above_words[~layers]
@@ -265,7 +265,7 @@ def summarise_above_words(above_words: pd.DataFrame) -> pd.DataFrame:
 def compute_differences(
     intervals: pd.DataFrame, scores: pd.DataFrame, readings: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Compute the table ``beyond``.
+    """Compute the printed table ``beyond`` of differences in F1.
 
     Args:
         intervals: the table ``intervals``.
@@ -284,17 +284,17 @@ def compute_differences(
 
 
 def list_unsolved_probes(frames: Frames) -> pd.DataFrame:
-    """Return probes on which no trained model is significantly above the prior."""
+    """Return the probes on which no trained model is significantly better than the prior."""
     return find_probes_not_above_prior(frames["intervals"])
 
 
 def list_layers(frames: Frames) -> pd.DataFrame:
-    """Return the mean over probes of each layer, with counts of its probes."""
+    """Return each layer's mean F1 over probes, and counts of its probes."""
     return summarise_layers(frames["layers"])
 
 
 def summarise_layers(layers: pd.DataFrame) -> pd.DataFrame:
-    """Compute the printed table ``layers`` from the frame."""
+    """Compute the printed table ``layers`` from the frame of this name."""
     real = layers[~layers["probe"].isin([ALL, CONTROL])]
     tested = real.assign(
         higher=is_significantly_positive(real, "above_words"),
@@ -313,7 +313,7 @@ def format_single_seed_note(frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def find_probes_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return the probes for which no trained snapshot is significantly above the prior.
+    """Return the probes on which no trained snapshot is significantly better than the prior.
 
     Each row has the snapshot with the smallest p. The smallest p of many cells is also small by
     chance, so it is multiplied by the number of models and snapshots of the probe (Bonferroni).
@@ -345,7 +345,7 @@ def is_source_of_group_mean(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def is_source_of_words_mean(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run contributes to a mean over probes: an encoder's, or word counts."""
+    """Return whether a run contributes to a mean over an encoder's probes or over word counts."""
     if run.about["corpus"] != row["corpus"]:
         return False
     same = run.method == row["snapshot"] and row["model"] in (run.model, "all")
@@ -353,7 +353,7 @@ def is_source_of_words_mean(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def is_source_of_layer_mean(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run contributes to a layer's mean: one of its probes, or word counts."""
+    """Return whether a run contributes to a layer's mean: a probe of this layer, or word counts."""
     own = run.model == row["model"] and get_layer(run.method) == row["layer"]
     return run.about["corpus"] == row["corpus"] and (own or run.method == WORDS)
 
@@ -369,7 +369,7 @@ def is_source_of_agreement(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def list_first_dialogue(frames: Frames) -> pd.DataFrame:
-    """Return the turns of each corpus's first test dialogue with all labels.
+    """Return the labelled turns of the first test dialogue of each corpus.
 
     A corpus whose labels are not on this machine has no rows.
     """

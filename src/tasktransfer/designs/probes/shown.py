@@ -50,7 +50,7 @@ SNAPSHOT, PROBE = make_text_column("snapshot", "Snapshot"), make_text_column("pr
 
 
 def _make_table_condition(number: int) -> Callable[[Study], bool]:
-    """Return a function that tests whether a study has a probe of Table 8 or 9 (``number``)."""
+    """Return a predicate for studies with a probe of a table (8 or 9)."""
     return lambda study: (
         make_corpus_condition("MultiWOZ")(study) and printed.has_probes_of_table(study, number)
     )
@@ -384,7 +384,7 @@ FIGURES = (
 
 
 def build_analysis(study: Study) -> Analysis:
-    """Return the tables and figures for any study of this design."""
+    """Return the frames, tables and figures of a probing study."""
     return Analysis(
         question=QUESTION,
         answer=answer.write_answer,

@@ -22,7 +22,7 @@ Vectors = Mapping[str, npt.NDArray[np.float64]]
 
 
 def read_vectors(path: Path) -> Vectors:
-    """Read the vectors of a text file, or the input embeddings of a checkpoint's folder.
+    """Read word vectors from a text file, or the input embeddings of a checkpoint.
 
     Raises:
         DataError: a line is not a word with numbers, its number of components differs from the
@@ -32,7 +32,7 @@ def read_vectors(path: Path) -> Vectors:
 
 
 def _read_text_vectors(file: Path) -> Vectors:
-    """Read a text file of vectors, skipping a first line of two numbers (word2vec)."""
+    """Read word vectors from a text file. A first line of two numbers (word2vec) is skipped."""
     vectors: dict[str, npt.NDArray[np.float64]] = {}
     size = 0
     for number, line in read_lines(file):
@@ -59,7 +59,7 @@ def _read_text_vectors(file: Path) -> Vectors:
 
 
 def score_agreement(replies: Iterable[tuple[str, str]], vectors: Vectors) -> float:
-    """Return the negated mean squared difference of summed word vectors, where 0 is best.
+    """Return the negative mean squared difference between summed word vectors (0 is best).
 
     The mean is over (reply, reference) pairs. A word without a vector counts as zeros.
     """

@@ -38,7 +38,7 @@ def _build_baseline(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_pretrain_finetune(sources: Tasks, target: str) -> list[Step]:
-    """Return steps that train on the sources, then on the target (paper, section 4, STILTs).
+    """Return steps that train on the sources, then on the target (paper, section 4: STILTs).
 
     The first step is selected on the sources' own dev sets; with one source it *is* the source's
     baseline, and the plan trains it once.
@@ -55,12 +55,12 @@ def _build_multitask(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_multitask_finetune(sources: Tasks, target: str) -> list[Step]:
-    """Return the step of multitask, and one from its best epoch on the target alone (section 4)."""
+    """Return a multitask step, and a step from its best epoch on the target alone (section 4)."""
     return [*_build_multitask(sources, target), _build_step((target,), (target,))]
 
 
 def _build_sequential(sources: Tasks, target: str) -> list[Step]:
-    """Return steps that train on one source after the other, in this order, then on the target.
+    """Return steps that train on one source after another, then on the target.
 
     Not in the paper. With one source, it is identical to pretrain_finetune.
     """
@@ -68,7 +68,7 @@ def _build_sequential(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_temperature(sources: Tasks, target: str) -> list[Step]:
-    """Return the step of multitask, with tasks sampled by the square root of their sizes.
+    """Return a multitask step that samples tasks by the square root of their sizes.
 
     Not in the paper.
     """
@@ -76,7 +76,7 @@ def _build_temperature(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_random_weights(sources: Tasks, target: str) -> list[Step]:
-    """Return the step of multitask with random loss weights, a control for weighting methods.
+    """Return a multitask step with random loss weights, a control for weighting methods.
 
     Not in the paper.
     """
@@ -84,7 +84,7 @@ def _build_random_weights(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_exp3(sources: Tasks, target: str) -> list[Step]:
-    """Return a step that trains on the target and one source per update (Albalak 2023, FLAD).
+    """Return a step in which Exp3 chooses one source per update (FLAD, Albalak 2023).
 
     An EXP3 bandit chooses the source. It is rewarded if the gradients of source and target agree.
     Not in the paper.
@@ -93,12 +93,12 @@ def _build_exp3(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_ucb1(sources: Tasks, target: str) -> list[Step]:
-    """Return the step of exp3, but with sources chosen by UCB1 (FLAD). Not in the paper."""
+    """Return a step in which UCB1 chooses one source per update (FLAD). Not in the paper."""
     return [replace(step, sampler="ucb1") for step in _build_multitask(sources, target)]
 
 
 def _build_average(sources: Tasks, target: str) -> list[Step]:
-    """Return steps that average the sources' models without heads, then train on the target.
+    """Return steps that average the sources' models (except heads), then train on the target.
 
     Not in the paper.
     """
@@ -106,7 +106,7 @@ def _build_average(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_ties(sources: Tasks, target: str) -> list[Step]:
-    """Return steps that merge the sources' models without heads by TIES, then train on the target.
+    """Return steps that merge the sources' models (except heads) by TIES, then train on the target.
 
     Yadav et al. 2023; not in the paper.
     """
@@ -114,7 +114,7 @@ def _build_ties(sources: Tasks, target: str) -> list[Step]:
 
 
 def _build_merged_steps(sources: Tasks, target: str, merged: Merge) -> list[Step]:
-    """Return the sources' baselines, then the target step that starts from their merge."""
+    """Return the sources' baselines, and a target step that starts from their merged weights."""
     alone = [replace(_build_step((source,), (source,)), start=None) for source in sources]
     starts = tuple(From(step, merged=merged) for step in alone)
     return [*alone, replace(_build_step((target,), (target,)), start=starts)]
@@ -162,7 +162,7 @@ def order_algorithms(names: Tasks) -> Tasks:
 
 
 def order_sources(algorithm: str, sources: Tasks) -> Tasks:
-    """Return the sources in the order that a run's name has.
+    """Return the sources in the order in which a run's name lists them.
 
     They are sorted unless the algorithm depends on their order.
     """
@@ -170,7 +170,7 @@ def order_sources(algorithm: str, sources: Tasks) -> Tasks:
 
 
 def build_steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
-    """Return the steps of one run. The model of the last step is evaluated on the test set.
+    """Return the steps of one run. The last step's model is evaluated on the test set.
 
     Raises:
         ConfigError: the algorithm is unknown, a transfer has no source, a source is repeated, or

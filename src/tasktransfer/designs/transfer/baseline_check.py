@@ -49,7 +49,7 @@ class CheckedTarget(TypedDict):
 
 
 def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
-    """Return the checked targets of a results folder, or None if the check is still pending.
+    """Read the targets that passed the baseline check, or None if the check is pending.
 
     Raises:
         RecordError: the file is damaged.
@@ -80,7 +80,7 @@ def _parse_checked_target(row: Mapping[str, Any]) -> CheckedTarget:
 
 
 def list_learned_targets(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
-    """Return the targets whose baselines are better than every reference on the dev split."""
+    """Return the targets whose baselines are better than every reference on dev."""
     return frozenset(
         (row["dataset"], row["model"], row["target"]) for row in checked if row["learned"]
     )
@@ -89,7 +89,7 @@ def list_learned_targets(checked: Iterable[CheckedTarget]) -> frozenset[Target]:
 def select_run_names(
     names: Sequence[RunName], config: TransferConfig, learned: frozenset[Target]
 ) -> list[RunName]:
-    """Return the names of a study's runs, leaving out targets that were not learned.
+    """Return the names of a study's runs, without targets whose baselines have not learned.
 
     The baseline of a task that only serves as a source is left out, too, if no transfer uses it.
 
@@ -145,7 +145,7 @@ def list_compared_nodes(
 
 
 def describe_skipped_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
-    """Yield a sentence for each target to which no transfer is trained."""
+    """Yield a sentence for each target for which transfer runs are skipped."""
     has_models = len({row["model"] for row in checked}) > 1
     for row in checked:
         if not row["learned"] and row["reference"] is not None:

@@ -65,7 +65,7 @@ def find_broken_rules(
     few_sample: bool,
     limit_test: int | None,
 ) -> list[BrokenRule]:
-    """Return every rule that one run breaks, or an empty list if it may be submitted."""
+    """Return the rules of the challenge that a run breaks, or an empty list for an eligible run."""
     rules = []
     if not few_sample:
         rules.append(BrokenRule(FEW_SAMPLE, "The value of data.few_sample is false"))
@@ -106,7 +106,7 @@ def check_challenge_rules(config: TransferConfig, run_name: RunName) -> None:
 def explain_ineligibility(
     dataset: str, sources: Sequence[str], target: str, record: Mapping[str, Any]
 ) -> list[str]:
-    """Return sentences that say why a run's record may not be submitted.
+    """Return sentences on why a run's record may not be submitted.
 
     The list is empty if the record may be submitted.
 
@@ -158,7 +158,7 @@ def _describe_self_source(target: str) -> BrokenRule:
 
 
 def list_forbidden_keys(study: Any) -> dict[str, str]:
-    """Map key path to message, for every key of a config that the challenge's rules forbid.
+    """Map the path of every config key that the challenge's rules forbid to a message.
 
     Empty for a study without ``rules: challenge``. ``study`` is the mapping from the file, which
     may have other errors.
@@ -234,7 +234,7 @@ def _check_named_target(path: str, item: Any) -> Iterator[ForbiddenKey]:
 
 
 def _check_task_owner(dataset: str, name: Any, path: str) -> Iterator[ForbiddenKey]:
-    """Yield the key if its task belongs to another dataset. Unknown names are ignored here."""
+    """Yield the key if its task belongs to another dataset, ignoring unknown names."""
     elsewhere = isinstance(name, str) and any(name in each.tasks for each in DATASETS.values())
     if elsewhere and name not in DATASETS[dataset].tasks:
         yield path, _describe_foreign_task(dataset, name), f"Use tasks of {dataset}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def make_choice(study: Study, name: str) -> None:
-    """Make the named choice: learned targets, pairs that stay in a race, or multi-source runs.
+    """Make a choice that extends the plan: learned targets, racing pairs or multi-source runs.
 
     The choice is written to the study's results, and the plan is extended by it.
     """
@@ -69,7 +69,7 @@ def check_baselines(study: Study, name: str) -> None:
 
 
 def end_racing_round(study: Study, name: str) -> None:
-    """Choose the pairs that continue in a race, by the dev scores of all its runs so far."""
+    """Choose the pairs that continue in a race, by the dev scores of all their runs so far."""
     from tasktransfer.designs.transfer.racing import format_choice_name, read_race
     from tasktransfer.designs.transfer.statistics.deltas import choose_continuing_pairs
     from tasktransfer.results.planned_study import write_choice
@@ -90,7 +90,7 @@ def end_racing_round(study: Study, name: str) -> None:
 
 
 def select_sources(study: Study, name: str) -> None:
-    """Choose the multi-source targets and their sources from the single-source results.
+    """Choose multi-source targets and their sources from the single-source results.
 
     Raises:
         RecordError: a run that the selection depends on is missing, or the selector has too few
@@ -119,7 +119,7 @@ def select_sources(study: Study, name: str) -> None:
 
 
 def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
-    """Return the frames of the transfer runs of a plan, from the records as they are now."""
+    """Compute the frames of a plan's transfer runs from the current records."""
     from tasktransfer.designs.transfer.collect.collect import build_study_metadata
     from tasktransfer.results.collect import gather_records
     from tasktransfer.results.frame_files import compute_frames
@@ -130,7 +130,7 @@ def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
 
 
 def list_baseline_warnings(study: Study) -> list[str]:
-    """Return warnings about baselines of a finished study that have not learned.
+    """Return a finished study's warnings about baselines that have not learned.
 
     Empty if all of them have, or if the study has no references.
     """
@@ -150,7 +150,7 @@ def list_baseline_warnings(study: Study) -> list[str]:
 
 
 def recommend_methods(study: Study) -> list[str]:
-    """Return sentences that recommend methods, for a finished study of the user's own files.
+    """Return sentences that recommend a method for each of the user's own tasks.
 
     Empty for a study that compares no methods.
     """

@@ -267,7 +267,7 @@ class TransferConfig(CommonConfig):
 
     @property
     def endpoints(self) -> Mapping[str, EndpointConfig]:
-        """Endpoints of the prompted models that do not run locally, by model name."""
+        """Endpoints of prompted models that are not run locally, by model name."""
         return {each.model: each for each in reversed(self.prompted) if each.endpoint}
 
     @property
@@ -277,12 +277,12 @@ class TransferConfig(CommonConfig):
 
     @property
     def planned_algorithms(self) -> tuple[str, ...]:
-        """The algorithms of the file, or those that the study's pairs allow by default."""
+        """Algorithms in the config file, or the defaults for the study's pairs."""
         return choose_algorithms(self.algorithms, self.datasets)
 
     @property
     def planned_controls(self) -> tuple[str, ...]:
-        """The controls of the file, or ``longer_baseline`` by default for multitask_finetune.
+        """Controls in the config file, or ``longer_baseline`` by default for multitask_finetune.
 
         There is no default control without a recipe, in a race, or under the challenge's rules.
         """
@@ -296,17 +296,17 @@ class TransferConfig(CommonConfig):
 
     @property
     def needs_model_sizes(self) -> bool:
-        """True if the study uses a recipe, which depends on model sizes."""
+        """True if the study uses a recipe, whose values depend on model sizes."""
         return self.training.recipe is not None
 
     def get_training_hyperparameters(self, dataset: str) -> Training:
-        """Return the hyperparameters that the file sets for all trainings on a dataset."""
+        """Return the hyperparameters that the config file sets for all trainings on a dataset."""
         return build_training_hyperparameters(dataset, self.training)
 
     def plan_training(
         self, model: TransferModel, spec: ModelSpec, parameters: int | None
     ) -> ModelTraining:
-        """Return the training settings of a model.
+        """Return the training settings for a model.
 
         Args:
             spec: the model's weights.
@@ -325,7 +325,7 @@ class TransferConfig(CommonConfig):
         )
 
     def build_digest_content(self) -> dict[str, Any]:
-        """Return the content that the config's digest covers, with ``training`` by dataset.
+        """Return the content that the config's digest covers.
 
         Keys that did not exist in earlier versions are left out at their defaults, so that digests
         of older configs stay valid.
@@ -358,17 +358,17 @@ class TransferConfig(CommonConfig):
         return content | {"datasets": datasets, "training": training | more}
 
     def as_largest(self) -> Self:
-        """Return the config without ``check_baselines``, which leaves out transfers."""
+        """Return the config without ``check_baselines``, so that no transfer run is skipped."""
         return self.model_copy(update={"check_baselines": False})
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Map key path to message, for every key that the challenge's rules forbid."""
+        """Map the path of every config key that the challenge's rules forbid to a message."""
         return list_forbidden_keys(document)
 
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield problems of sections that are valid by themselves but conflict with each other."""
+        """Yield contradictions between sections that are valid by themselves."""
         return find_contradictions(parts)
 
 

@@ -31,7 +31,7 @@ _NO_TRANSFERS = "The study trains baselines only. Remove the key, or add an algo
 
 
 def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield all conflicts between sections of a config. ``parts`` has the valid sections."""
+    """Yield all contradictions between sections of a config. ``parts`` has the valid sections."""
     datasets: tuple[DatasetConfig, ...] = parts.get("datasets", ())
     requested = RequestedPairs(*(parts.get(key) for key in ("pairs", "sources", "targets")))
     if isinstance(requested.pairs, tuple) and (requested.sources or requested.targets):
@@ -84,7 +84,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
-    """Yield problems of a study that trains no model, which must prompt one instead."""
+    """Yield problems of a study without training, which must prompt a model instead."""
     if not parts.get("prompted", True):
         message = (
             "The study lists no model to train or to prompt. Add a model, or add an endpoint to "
@@ -107,7 +107,7 @@ def _find_untrained_problems(parts: Mapping[str, Any]) -> Iterator[Problem]:
 def _find_missing_pairs(
     datasets: tuple[DatasetConfig, ...], requested: RequestedPairs
 ) -> Iterator[Problem]:
-    """Yield a problem for each reason why transfer algorithms have no pair."""
+    """Yield a problem for each reason why transfer algorithms have no pair of tasks."""
     for key in ("pairs", "sources"):
         if getattr(requested, key) == ():
             yield Problem(
@@ -152,7 +152,7 @@ def _find_race_problems(parts: Mapping[str, Any], algorithms: tuple[str, ...]) -
 def _find_check_problems(
     parts: Mapping[str, Any], algorithms: tuple[str, ...]
 ) -> Iterator[Problem]:
-    """Yield problems of ``check_baselines`` with keys that it needs and keys that exclude it."""
+    """Yield conflicts between ``check_baselines`` and other keys."""
     if algorithms == (BASELINE,):
         yield Problem("check_baselines", _NO_TRANSFERS)
     if not parts.get("references", True):
@@ -183,7 +183,7 @@ def _find_missing_baseline_seeds(
 def _find_budget_problems(
     training: TransferTraining, datasets: tuple[DatasetConfig, ...]
 ) -> Iterator[Problem]:
-    """Yield problems with the length of training, and with recipes in reproductions."""
+    """Yield problems with the length of training and with recipes in reproductions."""
     if training.recipe and resolve_switches(training.fidelity)[0] != "default":
         yield Problem(
             "training.recipe",
@@ -210,7 +210,7 @@ def _find_budget_problems(
 def _find_keys_without_heads(
     training: TransferTraining, models: Sequence[TransferModel]
 ) -> Iterator[Problem]:
-    """Yield a problem for each key about heads if no model has heads."""
+    """Yield a problem for each key about classification heads if no model has heads."""
     trained = [model for model in models if model.trained]
     if not trained or any(model.family == "encoder" for model in trained):
         return

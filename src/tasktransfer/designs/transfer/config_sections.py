@@ -104,16 +104,16 @@ class TransferTraining(TrainingConfig):
 
     @property
     def keys_in_file(self) -> set[str]:
-        """Keys that the file sets to a value other than null."""
+        """Keys to which the config file assigns a value other than null."""
         return {key for key in self.model_fields_set if getattr(self, key) is not None}
 
     @property
     def has_own_budget(self) -> bool:
-        """True if the file sets the length of training."""
+        """True if the config file sets the length of training."""
         return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
 
     def apply_recipe(self, recipe: Recipe) -> TransferTraining:
-        """Return the section with a recipe's values for the keys that are not in the file."""
+        """Return the section, with a recipe's values for keys that the config file does not set."""
         budget = ("updates", "round_updates")
         values = {
             key: value
@@ -127,7 +127,7 @@ class TransferTraining(TrainingConfig):
 
 
 def build_training_hyperparameters(dataset: str, section: TransferTraining) -> Training:
-    """Return the hyperparameters of trainings on a dataset, from the section ``training``."""
+    """Return the hyperparameters of trainings on a dataset from the section ``training``."""
     epochs = section.epochs
     if isinstance(epochs, dict):
         epochs = epochs.get(dataset, 1)  # checked to be there unless the budget is in updates
@@ -257,7 +257,7 @@ Prompted = Annotated[tuple[PromptedConfig, ...], LIST, DISTINCT]
 
 
 def find_hidden_field_problems(datasets: Sequence[DatasetConfig]) -> Iterator[Problem]:
-    """Yield a problem for each dataset whose prompts do not show what an answer is about."""
+    """Yield a problem for each dataset whose prompts hide the field that answers refer to."""
     for dataset in datasets:
         cards = get_tasks(dataset.name)
         for name in dataset.tasks:
@@ -273,7 +273,7 @@ def find_hidden_field_problems(datasets: Sequence[DatasetConfig]) -> Iterator[Pr
 def find_prompted_problems(
     entries: Sequence[PromptedConfig], models: Sequence[ModelConfig]
 ) -> Iterator[Problem]:
-    """Yield problems of the section ``prompted`` with itself and with ``models``."""
+    """Yield problems of the section ``prompted``, including conflicts with ``models``."""
     named = {model.name: model for model in models}
     entry_by_shots: dict[tuple[str, int], int] = {}
     first: dict[str, tuple[int, tuple[Any, ...]]] = {}

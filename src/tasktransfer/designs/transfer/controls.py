@@ -61,12 +61,12 @@ def _build_step(task: str) -> Step:
 
 
 def _build_self_transfer(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
-    """Return steps that train on the target twice, without new data."""
+    """Return steps that train on the target twice, as a control without new data."""
     return [_build_step(target), _build_step(target)]
 
 
 def _build_longer_baseline(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
-    """Return the step that trains on the target alone with twice the budget.
+    """Return a step that trains on the target alone for twice as long.
 
     The best of all rounds is selected.
     """
@@ -75,7 +75,7 @@ def _build_longer_baseline(sources: Tasks, target: str, settings: StudySettings)
 
 
 def _build_shuffled_source(sources: Tasks, target: str, settings: StudySettings) -> list[Step]:
-    """Return steps that train on the source with permuted answers, then on the target.
+    """Return steps that train on the source with shuffled labels, then on the target.
 
     Train and dev answers are permuted, so gold answers affect neither training nor selection. Each
     seed has its own permutation, so results do not depend on a single one. Instances that list
@@ -109,14 +109,14 @@ PAIR_CONTROLS = frozenset({SHUFFLED_SOURCE})
 
 
 def has_answer_candidates(task: Task) -> bool:
-    """Return whether a span task's instances list candidate answers (reading comprehension)."""
+    """Return whether the instances of a span task list candidate answers."""
     return task.kind == "span" and bool(task.toolkit and task.toolkit.answer_in)
 
 
 def build_control_steps(
     control: str, sources: Tasks, target: str, settings: StudySettings
 ) -> list[Step]:
-    """Return the steps of a control's run. The model of the last step is evaluated on the test set.
+    """Return the steps of a control's run. The last step's model is evaluated on the test set.
 
     Raises:
         ConfigError: the control is unknown, or has the wrong number of sources.
@@ -136,7 +136,7 @@ def build_control_steps(
 def list_control_runs(
     controls: Sequence[str], tasks: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> list[tuple[str, Tasks, str]]:
-    """Return (control, sources, target) for every run of a dataset, model and seed.
+    """Return a tuple (control, sources, target) for each run with a dataset, model and seed.
 
     Args:
         controls: names in ``CONTROLS``.

@@ -75,12 +75,12 @@ class DatasetConfig:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Target tasks."""
+        """Tasks that are targets."""
         return tuple(dict.fromkeys(target for _, target in self.pairs))
 
 
 def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
-    """Return the datasets of a config, whose sections are validated with their own task names.
+    """Return a config's datasets, after validating their sections with each dataset's tasks.
 
     Pydantic calls the function, so it raises one error with the problems of all sections.
     """
@@ -109,7 +109,7 @@ def validate_datasets(sections: Any) -> tuple[DatasetConfig, ...]:
 
 
 def _list_dataset_problems(name: str, value: Any) -> list[tuple[str, str]]:
-    """Return the problems of an unknown dataset's section.
+    """Return the problems of a section whose dataset is unknown.
 
     It is either a declaration that cannot be read, or not a declaration.
     """
@@ -142,7 +142,7 @@ def _build_dataset_config(name: str, section: DatasetSection | DeclaredSection) 
 def _find_pairing_problems(
     dataset_path: str, section: PairsSection, tasks: tuple[str, ...]
 ) -> Iterator[Problem]:
-    """Yield problems with sources, targets and pairs.
+    """Yield problems with the sources, targets and pairs of a dataset.
 
     These are tasks outside the study, pairs combined with sources or targets, and pairs of a task
     with itself.
@@ -178,7 +178,7 @@ def _find_pairing_problems(
 def choose_algorithms(
     names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[str, ...]:
-    """Return ``names``, the algorithms in the config, or the default algorithms if it is None.
+    """Return the algorithms ``names`` from the config, or the default algorithms for None.
 
     The default is all algorithms of the paper, or the baseline alone if no task has a source.
     """

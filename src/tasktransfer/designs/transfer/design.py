@@ -42,7 +42,7 @@ def _list_notes(config: TransferConfig) -> tuple[str, ...]:
 
 
 def _describe_race(config: TransferConfig, racing: RacingConfig) -> str:
-    """Return a sentence about the number of transfers with and without the race."""
+    """Return a sentence that compares the numbers of transfers with and without racing."""
     sources = Counter((d.name, target) for d in config.datasets for _, target in d.pairs)
     times = len(config.trained_models) * sum(name != BASELINE for name in config.planned_algorithms)
     with_race = times * count_transfers(racing, sources.values())

@@ -111,17 +111,17 @@ def _has_prompted_models(study: Study) -> bool:
 
 
 def has_references(study: Study) -> bool:
-    """Return whether the plan has runs of references."""
+    """Return whether the plan contains references (simple predictors)."""
     return any(map(is_reference, study.plan.runs))
 
 
 def compares_methods(study: Study) -> bool:
-    """Return whether the study has references or prompted models."""
+    """Return whether the study compares baselines with references or prompted models."""
     return has_references(study) or _has_prompted_models(study)
 
 
 def has_single_label_tasks(study: Study) -> bool:
-    """Return whether any baseline or reference predicts a task with one label per input."""
+    """Return whether a baseline or reference predicts a task with one label per instance."""
     return any(
         _is_single_label(run.about["dataset"], task)
         for run in study.plan.runs
@@ -136,7 +136,7 @@ def _is_single_label(dataset: str, task: str) -> bool:
 
 
 def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
-    """Yield (dataset, task) for the user's own tasks with one label per input."""
+    """Yield (dataset, task) for the user's own tasks with one label per instance."""
     baselines = (run.about for run in study.plan.runs if run.method == BASELINE)
     for dataset, task in dict.fromkeys((about["dataset"], about["target"]) for about in baselines):
         if DATASETS[dataset].has_own_files and get_task(dataset, task).kind in SINGLE_LABEL:
@@ -144,7 +144,7 @@ def list_own_tasks(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def has_own_single_label_tasks(study: Study) -> bool:
-    """Return whether the study has one of the user's own tasks with one label per input."""
+    """Return whether the study has a task of the user's own with one label per instance."""
     return any(True for _ in list_own_tasks(study))
 
 

@@ -53,7 +53,7 @@ Pair = tuple[str, str, str, str]
 
 
 def list_cross_dataset_pairs(config: TransferConfig) -> list[Pair]:
-    """Return the distinct pairs of a study whose source is from another dataset."""
+    """Return the distinct pairs whose source and target are from different datasets."""
     pairs = (
         (*resolve_task(dataset.name, source), dataset.name, target)
         for dataset in config.datasets
@@ -64,7 +64,7 @@ def list_cross_dataset_pairs(config: TransferConfig) -> list[Pair]:
 
 
 def check_leaks(study: Study) -> None:
-    """Count and report the dialogues that pairs across datasets share, and raise if any leak.
+    """Count and report dialogues that pairs of datasets share, and raise if any dialogue leaks.
 
     Raises:
         DataError: a target's test dialogues are among those that its source trains on.
@@ -99,7 +99,7 @@ def check_leaks(study: Study) -> None:
 
 
 def read_shared_dialogues(study: Study) -> dict[Pair, SharedDialogues]:
-    """Map each pair across datasets whose dialogues were counted to its shared dialogues."""
+    """Return the shared dialogues of each cross-dataset pair for which they were counted."""
     cached = json_text.read_object(_locate_cache(study))
     shared: dict[Pair, SharedDialogues] = {}
     for pair in list_cross_dataset_pairs(get_transfer_config(study)):
@@ -113,7 +113,7 @@ def _locate_cache(study: Study) -> Path:
 
 
 def _build_cache_key(study: Study, source: tuple[str, str], target: tuple[str, str]) -> str:
-    """Return the cache key of a count: the two tasks and their data."""
+    """Return the cache key of a count: the two tasks and the revisions of their data."""
     revisions = [study.revisions.data[name] for name in sorted({source[0], target[0]})]
     return json.dumps([VERSION, source, target, study.config.data.few_sample, *revisions])
 
@@ -125,7 +125,7 @@ def _parse_cached(value: Any) -> SharedDialogues:
 def _find_shared_dialogues(
     study: Study, source: tuple[str, str], target: tuple[str, str], cached: dict[str, object]
 ) -> SharedDialogues | None:
-    """Count the dialogues that two tasks share, unless ``cached`` already has the count.
+    """Count the dialogues that two tasks share, or take the count from ``cached``.
 
     New counts are added to ``cached``. Return None if data are missing, or if they are generated
     and therefore share nothing with other data.
@@ -155,7 +155,7 @@ def _read_instances(
 
 
 def count_shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) -> SharedDialogues:
-    """Count the test dialogues that are also training dialogues."""
+    """Count the test dialogues of one task that are training dialogues of another."""
     there: dict[str, set[str]] = {}
     for name, utterances in _group_long_utterances(train).items():
         for text in utterances:
@@ -176,7 +176,7 @@ def count_shared_dialogues(train: Iterable[Instance], test: Iterable[Instance]) 
 
 
 def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[str, int]]:
-    """Map each dialogue to its long utterances (normalised), and these to numbers of words."""
+    """Map each dialogue to its long normalised utterances and their numbers of words."""
     found: dict[str, Mapping[str, int]] = {}
     for instance in instances:
         long = (text for text in _iterate_utterances(instance) if len(text.split()) >= LONG)
@@ -186,7 +186,7 @@ def _group_long_utterances(instances: Iterable[Instance]) -> dict[str, Mapping[s
 
 
 def _iterate_utterances(instance: Instance) -> Iterator[str]:
-    """Yield the turns of a context without speakers, or the whole context if it has no turns."""
+    """Yield a context's turns without speakers, or the whole context if it has no turns."""
     for start, end in pairwise([*(instance.turns or (0,)), len(instance.context)]):
         text = instance.context[start:end]
         speaker, mark, rest = text.partition(": ")

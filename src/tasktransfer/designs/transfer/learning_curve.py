@@ -79,7 +79,7 @@ def write_learning_curve(
 def compute_fine_tuning_curves(
     study: Study, dataset: str, task: str
 ) -> tuple[list[CurveRow], list[str]]:
-    """Compute the learning curve of each model's baselines from their records.
+    """Compute the learning curve of each model from the records of its baselines.
 
     Returns:
         The rows, and one sentence per model whose curve is missing.
@@ -121,7 +121,7 @@ def _is_curve_run(run: Run, dataset: str, task: str) -> bool:
 
 
 def _group_by_seed(runs: Iterator[Run]) -> dict[int, dict[float, Run]]:
-    """Map each seed with samples to a mapping from fraction to run."""
+    """Map each seed to its runs by fraction of the training dialogues."""
     groups: dict[int, dict[float, Run]] = defaultdict(dict)
     for run in runs:
         groups[run.seed][SAMPLES.get(run.method, 1.0)] = run

@@ -31,7 +31,7 @@ NOTHING = "has no target with two methods to compare"
 
 
 def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row of ``methods`` is computed from a run."""
+    """Return whether a row of the table ``methods`` is computed from a run."""
     about, method = run.about, row["method"]
     if about.get("dataset") != row["dataset"]:
         return False
@@ -49,7 +49,7 @@ def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def declare_methods_table() -> Table:
-    """Declare the table of methods."""
+    """Declare the table ``methods``."""
     return Table(
         "methods",
         "Methods",
@@ -94,7 +94,7 @@ def declare_methods_table() -> Table:
 
 
 def declare_methods_figure() -> Figure:
-    """Declare the figure of methods."""
+    """Declare the figure ``methods``."""
     return Figure(
         "methods",
         "Methods by target",

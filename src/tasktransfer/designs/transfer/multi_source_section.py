@@ -34,7 +34,7 @@ class NamedMultiSource(Section):
 
 
 def _restore_off(mode: Any) -> Any:
-    """Return ``off`` for false, because YAML reads ``off`` as false."""
+    """Return ``off`` for False, because YAML parses ``off`` as False."""
     return "off" if mode is False else mode
 
 
@@ -89,7 +89,7 @@ class MultiSourceConfig(Section):
     )
 
     def drop_unused_keys(self, algorithms: tuple[str, ...]) -> MultiSourceConfig:
-        """Return the section without the keys that have no effect in its mode.
+        """Return the section without keys that have no effect in its mode.
 
         ``algorithms`` are those of the study, from which the section selects its own.
         """
@@ -102,11 +102,11 @@ class MultiSourceConfig(Section):
 
     @property
     def uses_bandit(self) -> bool:
-        """True if any algorithm is a bandit, which mixes a run's sources. ``mode`` is ignored."""
+        """True if any algorithm is a bandit, which mixes several sources in a run."""
         return not {*BANDITS}.isdisjoint(self.algorithms)
 
     def select_algorithms(self, algorithms: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the transfer algorithms of multi-source runs, from ``algorithms`` of the study."""
+        """Return the transfer algorithms of multi-source runs, selected from ``algorithms``."""
         selected = algorithms if self.algorithms == ALL else self.algorithms
         return tuple(name for name in TRANSFER_ALGORITHMS if name in selected)
 
@@ -116,7 +116,7 @@ def find_multi_source_problems(
     datasets: tuple[DatasetConfig, ...],
     algorithms: tuple[str, ...],
 ) -> Iterator[Problem]:
-    """Yield problems of the section ``multi_source`` with itself and with other sections."""
+    """Yield problems of the section ``multi_source``, including conflicts with other sections."""
     for index, item in enumerate(section.named):
         yield from _check_named_target(item, datasets, extend_path("multi_source.named", index))
     if section.mode == "named" and not section.named:
@@ -144,7 +144,7 @@ def find_multi_source_problems(
 def find_chooser_problems(
     section: MultiSourceConfig, selectors: tuple[str, ...], families: frozenset[Family]
 ) -> Iterator[Problem]:
-    """Yield problems of the selector that chooses sources (``choose_by``).
+    """Yield problems of ``choose_by``, the selector that chooses sources.
 
     Args:
         section: the section ``multi_source``.

@@ -55,14 +55,14 @@ class RequestedPairs:
 
     @property
     def is_empty(self) -> bool:
-        """True if no key is set, so that pairs are within each dataset."""
+        """True if no key is set, so that all pairs are within a dataset."""
         return self.pairs is None and self.sources is None and self.targets is None
 
 
 def add_requested_pairs(
     requested: RequestedPairs, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[tuple[DatasetConfig, ...], list[Problem]]:
-    """Return the datasets with the requested pairs, and problems of the request.
+    """Return the datasets with the requested pairs, and the problems of the request.
 
     With an empty list of pairs or sources, datasets have no pairs, and only baselines run.
     """
@@ -100,12 +100,12 @@ def add_requested_pairs(
 
 
 def resolve_sources(dataset: str, sources: Sequence[str]) -> tuple[Task, ...]:
-    """Return dataset and task of each source of a run, whose target is in ``dataset``."""
+    """Return the dataset and the task of each source of a run on a target in ``dataset``."""
     return tuple(resolve_task(dataset, source) for source in sources)
 
 
 def is_foreign(source: str) -> bool:
-    """Return whether a source is from another dataset than its target."""
+    """Return whether a source is from a dataset other than the target's."""
     return "/" in source
 
 
@@ -115,7 +115,7 @@ def find_cross_dataset_problems(
     algorithms: Sequence[str],
     mode: str,
 ) -> Iterator[Problem]:
-    """Yield problems of settings that do not work with sources from other datasets."""
+    """Yield problems of settings that do not support sources from other datasets."""
     if requested.is_empty or not any(
         is_foreign(s) for dataset in datasets for s, _ in dataset.pairs
     ):
@@ -146,7 +146,7 @@ def _select_tasks(
 def _match_pattern(
     pattern: str, studied: list[Task], path: str, problems: list[Problem]
 ) -> list[Task]:
-    """Return the study's tasks that match a pattern, ignoring case.
+    """Return the study's tasks whose names match a pattern, ignoring case.
 
     Case is ignored because releases differ in it (``emory``, ``MELD``).
     """
@@ -169,7 +169,7 @@ def _match_pattern(
 
 
 def build_short_names(datasets: Sequence[DatasetConfig]) -> Mapping[str, str]:
-    """Return a mapping from task to its short name in tables and figures.
+    """Map each task to its short name for tables and figures.
 
     The dataset's name is added for tasks that several datasets have, and for sources from other
     datasets.

@@ -72,7 +72,7 @@ def build_plan(
     """
     builder, inputs = _create_builder(config), _collect_inputs(config, revisions)
     if race is not None:
-        config = config.model_copy(update={"seeds": race.seeds_now})
+        config = config.model_copy(update={"seeds": race.current_seeds})
     names = [*dict.fromkeys(_list_run_names(config, selected))]
     if learned is not None:
         names = select_run_names(names, config, learned)
@@ -104,7 +104,7 @@ def build_plan(
 
 
 def _plan_checks(config: TransferConfig, inputs: _PlanInputs) -> Iterator[Run]:
-    """Yield the references that predict the dev splits of the study's targets."""
+    """Yield the references that are evaluated on the dev splits of the study's targets."""
     models = [model.name for model in config.trained_models]
     names = [
         (dataset, model, BASELINE, (), target, 0)
@@ -123,7 +123,7 @@ def _plan_selector_runs(
     inputs: _PlanInputs,
     learned: frozenset[Target] | None,
 ) -> Iterator[Run]:
-    """Yield the runs of the configured selectors, on the pairs that have transfers."""
+    """Yield the runs of the configured selectors on all pairs with transfers."""
     selectors = [SELECTORS[name] for name in config.selectors]
     asked = product(config.trained_models, config.seeds, config.datasets) if selectors else ()
     for model, seed, dataset in asked:
@@ -152,13 +152,13 @@ class _SelectorTrainings(NamedTuple):
     seed: int
 
     def plan_baseline(self, task: str) -> Stage:
-        """Return the stage of a task's baseline."""
+        """Return the stage that trains a task's baseline."""
         owner, name = resolve_task(self.dataset, task)
         run_name = (owner, self.model, BASELINE, (), name, self.seed)
         return _plan_run(self.builder, self.inputs, run_name).stages[0]
 
     def plan_probe_stage(self, source: str, target: str) -> Stage:
-        """Return the stage that trains one epoch of the transfer, without a test split."""
+        """Return the stage that trains the transfer for one epoch, without a test split."""
         training = self.inputs.get_training_hyperparameters(self.dataset, self.model)
         short = training.limit_to_epochs(1)
         start = _build_start(self.plan_baseline(source), target, self.inputs.models[self.model])
@@ -178,7 +178,7 @@ def _is_in_race(race: Race, run_name: RunName) -> bool:
 def _plan_candidate_stages(
     config: TransferConfig, builder: PlanBuilder, inputs: _PlanInputs
 ) -> Iterator[Stage]:
-    """Yield the stages that train on pairs of sources which the mode ``auto`` may choose.
+    """Yield stages trained on pairs of sources that the mode ``auto`` may choose.
 
     Multitask may train on the same pairs, and its stages finish before the choice. The builder
     expects the additional selection of a round from the start, so that both can share a stage.
@@ -224,7 +224,7 @@ class _PlanInputs(NamedTuple):
     def build_stages(
         self, builder: PlanBuilder, steps: Sequence[Step], dataset: str, model: str, seed: int
     ) -> dict[Step, Stage]:
-        """Map step to stage, for a method's steps with the data, a model and a seed."""
+        """Map each step of a method to a stage with the data, a model and a seed."""
         training, rounds = (
             self.get_training_hyperparameters(dataset, model),
             self.trainings[model].rounds,
@@ -249,7 +249,7 @@ def _collect_inputs(config: TransferConfig, revisions: Revisions) -> _PlanInputs
 
 
 def plan_run(config: TransferConfig, revisions: Revisions, run_name: RunName) -> Run:
-    """Return one run of a study, even if the study's plan does not contain it."""
+    """Return a run of the study, even if the plan does not contain it."""
     return _plan_run(_create_builder(config), _collect_inputs(config, revisions), run_name)
 
 
@@ -271,7 +271,7 @@ def _plan_run(builder: PlanBuilder, inputs: _PlanInputs, run_name: RunName) -> R
 
 
 def _plan_across_datasets(builder: PlanBuilder, inputs: _PlanInputs, run_name: RunName) -> Stage:
-    """Return the last stage of a run with sources from other datasets.
+    """Plan a run with sources from other datasets, and return its last stage.
 
     It trains on one task after the other, each with the data and hyperparameters of its own
     dataset. The first stage is that source's baseline; a control trains it on the control's data.
@@ -301,7 +301,7 @@ def _plan_across_datasets(builder: PlanBuilder, inputs: _PlanInputs, run_name: R
 
 
 def _build_start(before: Stage | None, task: str, model: ModelSpec) -> Start | None:
-    """Return the start of a stage: the model of the previous stage, or None if it is the first.
+    """Return the model of the previous stage as a start, or None for the first stage.
 
     The previous head is left out if it belongs to another dataset's task with the same name.
     """
@@ -312,7 +312,7 @@ def _build_start(before: Stage | None, task: str, model: ModelSpec) -> Start | N
 
 
 def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> Iterator[RunName]:
-    """Yield the names of all runs, some of them twice.
+    """Yield the names of all runs, possibly repeatedly.
 
     For each model, seed and dataset, the baselines come first.
     """
@@ -345,7 +345,7 @@ def _list_run_names(config: TransferConfig, selected: Iterable[MultiSource]) -> 
 def _list_more_baselines(
     config: TransferConfig, model: str, multi: list[MultiSource]
 ) -> Iterator[RunName]:
-    """Yield the baselines for seeds that only baselines have (``baseline_seeds``)."""
+    """Yield the baselines with the additional seeds in ``baseline_seeds``."""
     for seed in config.more_baseline_seeds:
         for dataset in config.datasets:
             targets = [m for m in multi if m.dataset == dataset.name]
@@ -354,7 +354,7 @@ def _list_more_baselines(
 
 
 def _list_baseline_tasks(dataset: DatasetConfig, multi: list[MultiSource]) -> list[str]:
-    """Return the tasks that need a baseline, in the order of the config.
+    """Return the tasks that need a baseline, in the config's order.
 
     Every task of the study needs one: targets for comparison, sources to start from.
     """

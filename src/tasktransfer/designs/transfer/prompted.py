@@ -24,7 +24,7 @@ from tasktransfer.tasks.card import Task
 def plan_prompted_runs(
     config: TransferConfig, data: Mapping[str, Data], models: Mapping[str, ModelSpec]
 ) -> Iterator[Run]:
-    """Yield runs of each prompted model on each task with each number of shots.
+    """Yield one run per prompted model, task and number of shots.
 
     With shots there is one run per seed, otherwise one run with the first seed.
     """

@@ -77,28 +77,28 @@ class Race:
     kept: tuple[frozenset[Cell], ...] = ()
 
     @property
-    def seeds_now(self) -> tuple[int, ...]:
+    def current_seeds(self) -> tuple[int, ...]:
         """Seeds of the current round."""
         return self.seeds[len(self.kept)]
 
     @property
     def fresh(self) -> tuple[int, ...]:
-        """Seeds that no selection used."""
+        """Seeds of the current round that no selection has used."""
         before = self.seeds[len(self.kept) - 1] if self.kept else ()
-        return tuple(seed for seed in self.seeds_now if seed not in before)
+        return tuple(seed for seed in self.current_seeds if seed not in before)
 
     def includes(self, cell: Cell, seed: int) -> bool:
-        """Return whether a pair runs with a seed, according to the selections so far."""
+        """Return whether a pair is trained with a seed, according to the selections so far."""
         first = next(number for number, seeds in enumerate(self.seeds) if seed in seeds)
         return first == 0 or (first <= len(self.kept) and cell in self.kept[first - 1])
 
     def rewind(self, rounds: int) -> Race:
-        """Return the race as it was after a number of finished rounds."""
+        """Return the state of the race after a number of finished rounds."""
         return Race(self.seeds, self.kept[:rounds])
 
 
 def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -> Race | None:
-    """Return the race with the selections made so far, or None if the study has no race.
+    """Return the race with all selections made so far, or None for a study without a race.
 
     Raises:
         RecordError: the file of a selection is damaged.
@@ -129,7 +129,7 @@ def format_choice_name(number: int) -> str:
 def select_continuing_pairs(
     dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]
 ) -> list[Cell]:
-    """Return the pairs that continue, best first.
+    """Return the pairs that continue to the next round, best first.
 
     Each target keeps the given fraction of its sources, rounded, and at least one. Ties are in the
     order of names.
@@ -149,12 +149,12 @@ def select_continuing_pairs(
 
 
 def count_continuing_sources(sources: int, share: float) -> int:
-    """Return how many of a target's sources continue: a fraction of them, and at least one."""
+    """Return the number of a target's sources that continue: a fraction, and at least one."""
     return max(1, int(sources * share + 0.5))
 
 
 def count_transfers(racing: RacingConfig, sources: Iterable[int]) -> int:
-    """Return the number of transfers in a race, given each target's number of sources."""
+    """Return the total number of transfers in a race, given the numbers of sources per target."""
     total = 0
     for of_target in sources:
         left, before = of_target, 0

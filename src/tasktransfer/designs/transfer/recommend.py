@@ -55,7 +55,7 @@ SECONDS_OF_FIT = 30.0
 
 
 def parse_question(study: Study, target: str, sources: Sequence[str]) -> Question:
-    """Return the question of the command line: a target with the sources to rank.
+    """Parse the question of the command line: a target and the sources to rank.
 
     ``target`` is DATASET/TASK, or a task that only one dataset has. Without ``sources``, all
     sources of the target in the study are ranked.
@@ -100,7 +100,7 @@ def _is_in_dataset(question: Question, run: Run) -> bool:
 def select_affordable_nodes(
     study: Study, question: Question, hours: float, evidence: pd.DataFrame
 ) -> list[Node]:
-    """Return the missing nodes of useful selectors that can be computed in ``hours``.
+    """Return the missing nodes of informative selectors that can be computed within ``hours``.
 
     Cheap selectors come first. A selector is useful if its values can change the ranking.
     """
@@ -129,7 +129,7 @@ def select_affordable_nodes(
 
 
 def collect_values(study: Study, question: Question) -> dict[str, dict[str, float]]:
-    """Map each selector that has values to a mapping from source to value.
+    """Map each selector to its values by source, omitting selectors without values.
 
     Selectors that read transfers to other targets are left to ``selection.recommend``, and
     ``probe`` has no values before its own training runs.
@@ -179,7 +179,7 @@ def _read_sizes(study: Study, question: Question) -> dict[str, int]:
 
 
 def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]:
-    """Return the results of transfers with the study's first model, and a text on their origin.
+    """Return the first model's transfer results in the study, and a text on their origin.
 
     They are read from ``folder``, a folder of tables. If it is None, they are the study's own
     results if these cover enough targets, and otherwise the shipped matrix.
@@ -218,7 +218,7 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
 
 
 def read_tables_evidence(folder: Path) -> pd.DataFrame | None:
-    """Return the results of transfers in a folder of tables, or None if it has no tables."""
+    """Return transfer results from a folder of tables, or None if it has no tables."""
     if not (folder / "deltas.parquet").exists():
         return None
     frames = {
@@ -274,5 +274,5 @@ def list_baseline_warnings(question: Question, references: pd.DataFrame) -> list
 
 
 def format_recommendation(recommendation: Recommendation) -> str:
-    """Return a recommendation as text, with the labels of algorithms."""
+    """Format a recommendation as text with readable names of algorithms."""
     return as_text(recommendation, get_algorithm_label)

@@ -33,7 +33,7 @@ def compute_reference_rows(
     training: Training,
     progress: Callable[[str], None] = lambda text: None,
 ) -> pd.DataFrame:
-    """Compute the reference scores of a dataset's tasks.
+    """Compute the scores of simple predictors (references) on a dataset's tasks.
 
     Args:
         folder: the dataset's prepared instances.
@@ -70,7 +70,7 @@ def compute_reference_rows(
 
 
 def _list_available_references(progress: Callable[[str], None]) -> list[str]:
-    """Return the references that the installed packages can compute."""
+    """Return the references that can be computed with the installed packages."""
     if find_spec("sklearn") is None:
         progress(
             f"{TFIDF} is skipped, because scikit-learn is missing. Install tasktransfer[reference]."
@@ -86,7 +86,7 @@ def _score_reference(
     test: Sequence[Instance],
     scoring: Scoring,
 ) -> tuple[list[float], str]:
-    """Return a predictor's scores, one per sample, and its constant answer if it has one."""
+    """Return a reference's scores, one per sample, and its answer if it is constant."""
     golds = [instance.target for instance in test]
     scores: list[float] = []
     distinct: set[tuple[str, ...]] = set()

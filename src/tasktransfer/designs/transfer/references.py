@@ -42,7 +42,7 @@ def plan_reference_runs(
     training: Callable[[str, str], Training],
     split: str = "test",
 ) -> Iterator[Run]:
-    """Yield one run per dataset, reference, model (if it reads one) and seed (if it samples).
+    """Yield one run per dataset, reference and, where they matter, model and seed.
 
     Args:
         references: names in ``core.references.REFERENCES``.
@@ -75,7 +75,7 @@ def plan_reference_runs(
 
 
 def can_predict(reference: str, kind: str) -> bool:
-    """Return whether a reference predicts tasks of a kind (``tasks.card.Kind``).
+    """Return whether a reference can predict tasks of a kind (``tasks.card.Kind``).
 
     Embeddings are not used for spans: every phrase of a context would have to be embedded. The
     contrastive loss needs one label per instance.

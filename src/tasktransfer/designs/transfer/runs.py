@@ -40,7 +40,7 @@ RunName = tuple[str, str, str, tuple[str, ...], str, int]
 
 
 def make_run(name: RunName, stage: Stage) -> Run:
-    """Return the run that evaluates a stage's model."""
+    """Create a run that evaluates a stage's model."""
     dataset, model, method, sources, target, seed = name
     about = {"dataset": dataset, "sources": sources, "target": target}
     variant = "several sources" if len(sources) > 1 else ""
@@ -67,12 +67,12 @@ def is_prompted(run: Run) -> bool:
 
 
 def is_reference(run: Run) -> bool:
-    """Return whether the run is a reference: a simple predictor."""
+    """Return whether the run is a reference, a simple predictor for comparison."""
     return run.method == REFERENCE
 
 
 def is_check(run: Run) -> bool:
-    """Return whether the run is a reference that predicts the dev split."""
+    """Return whether the run is a reference that is evaluated on the dev split."""
     return run.method == CHECK
 
 
@@ -82,7 +82,7 @@ def is_sample(run: Run) -> bool:
 
 
 def is_transfer(run: Run) -> bool:
-    """Return whether the run is a baseline or uses a transfer algorithm."""
+    """Return whether the run is a baseline or a transfer run."""
     others = (is_control, is_selection_run, is_prompted, is_reference, is_check, is_sample)
     return not any(is_other(run) for is_other in others)
 
@@ -96,7 +96,7 @@ def select_transfer_runs(plan: Plan) -> tuple[Run, ...]:
 
 
 def get_cell_names(run: Run) -> dict[str, str] | None:
-    """Return the names that identify a run's cell, or None if it has none, such as a baseline."""
+    """Return the names that identify a run's cell, or None for a run without a cell."""
     if not is_transfer(run) or run.method == BASELINE:
         return None
     about = run.about
@@ -110,6 +110,6 @@ def get_cell_names(run: Run) -> dict[str, str] | None:
 
 
 def is_baseline(cell: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run is the baseline of a cell, with any seed."""
+    """Return whether a run is the baseline of a cell, regardless of the seed."""
     names = (run.method, run.model, run.about.get("dataset"), run.about.get("target"))
     return names == (BASELINE, cell["model"], cell["dataset"], cell["target"])

@@ -22,7 +22,7 @@ LIMIT = "limit_train"
 def list_sample_runs(
     datasets: Sequence[DatasetConfig], models: Sequence[str], seeds: Iterable[int]
 ) -> Iterator[RunName]:
-    """Yield the runs on samples: one per target, model, seed and fraction below 1.
+    """Yield the runs on subsampled data, one per target, model, seed and fraction below 1.
 
     The targets are those of the study's pairs, or all tasks if no task has a source.
     """
@@ -36,7 +36,7 @@ def list_sample_runs(
 
 
 def build_sample_steps(method: str, target: str, usual: StudySettings) -> list[Step]:
-    """Return the step of a baseline on a sample of the training dialogues.
+    """Return the step of a baseline on a subsample of the training dialogues.
 
     Samples with one seed are nested, and the training has the same seed as its sample. A limit of
     training instances applies before the sampling, so 100 % are the instances of the baseline.

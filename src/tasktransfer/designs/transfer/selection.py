@@ -32,7 +32,7 @@ class MultiSource:
 
 
 def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
-    """Read the selection of ``auto``, or return None if it has not been made yet.
+    """Read the sources that the mode ``auto`` selected, or return None before the selection.
 
     Raises:
         RecordError: the file is damaged, or does not match the config.
@@ -71,7 +71,7 @@ def _parse_chooser(value: object) -> ChooseBy | None:
 
 
 def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:
-    """Return a sentence (without full stop) on a difference from the config, or None."""
+    """Describe a contradiction between the selection and the config, or return None."""
     section = config.multi_source
     for dataset in config.datasets:
         targets = [item for item in picked if item.dataset == dataset.name]

@@ -27,7 +27,7 @@ from tasktransfer.selection.values import (
 
 
 def make_selectors(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``selectors``: each selector's value for each pair and seed."""
+    """Return the frame ``selectors``, with a selector's value for each pair and seed."""
     runs = [run for run in frames.study.plan.runs if is_selection_run(run)]
     collected = frames.gather_records(runs) if runs else None
     config, common = get_transfer_config(frames.study), _select_common_seeds(frames)
@@ -35,14 +35,14 @@ def make_selectors(frames: Frames) -> pd.DataFrame:
 
 
 def make_regret(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``regret``, for the targets that baselines have learned."""
+    """Return the frame ``regret``, for targets whose baselines have learned."""
     common = _select_common_seeds(frames)
     learned = leave_out_unlearned_targets(common["deltas"], frames.get("references"))
     return compute_study_regret(common.replace({"deltas": learned}), frames["selectors"])
 
 
 def _select_common_seeds(frames: Frames) -> Frames:
-    """Return the frames, with deltas for only those seeds of a race that every pair has."""
+    """Return the frames with only the seeds of a race that every pair has."""
     race, deltas = read_study_race(frames.study), frames["deltas"]
     if race is None:
         return frames
@@ -80,7 +80,7 @@ def compute_study_values(
     frames: Mapping[str, pd.DataFrame],
     collected: Collected | None = None,
 ) -> pd.DataFrame:
-    """Return the values of the config's selectors (frame of ``selection.values``)."""
+    """Compute the values of the configured selectors (frame of ``selection.values``)."""
     selectors = [SELECTORS[name] for name in config.selectors]
     families = {model.name: model.family for model in config.models}
     return compute_values(selectors, families, frames, collected)

@@ -133,7 +133,7 @@ OPEN = ("effects", MULTI_SOURCE)
 
 
 def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
-    """Yield the figures of a dataset."""
+    """Yield the declarations of a dataset's figures."""
     for kind in kinds:
         title, reads, section = FIGURES[kind]
         yield Figure(
@@ -165,7 +165,7 @@ def _list_kinds(study: Study, dataset: str) -> list[str]:
 
 
 def uses_dialogue_counts(study: Study, tables: Collection[str]) -> bool:
-    """Return whether the figures and the report use counts from the dialogues.
+    """Return whether the figures and the report use dialogue counts.
 
     They do if the ``tables`` exist, if the prepared dialogues exist, or if a training still has to
     prepare them. If every record is finished but there are no dialogues, they use records alone.
@@ -218,7 +218,7 @@ def _get_short_names(study: Study) -> dict[str, str]:
 
 
 def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
-    """Return a sentence on the family of tests for which the q of a cell is adjusted."""
+    """Return a sentence on the family of tests over which a cell's q is adjusted."""
     if cell["n_seeds"] == 1:
         return [
             "The cell has one seed, so its interval is over test dialogues only, and p and q are "
@@ -240,7 +240,7 @@ def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
 
 
 def _list_omitted_columns(cell: Row) -> Sequence[str]:
-    """Return the columns of tests that are not shown for a cell with one seed."""
+    """Return the columns of tests that are hidden for a cell with one seed."""
     return ("p", "q", "significant") if cell.get("n_seeds") == 1 else ()
 
 
@@ -289,7 +289,7 @@ def build_analysis(study: Study) -> Analysis:
 
 
 def _select_methods_section(study: Study) -> Section:
-    """Return the section of the figure of methods: ``answer`` for the user's own dialogues."""
+    """Return the page section for the figure ``methods``."""
     own = any(DATASETS[name].has_own_files for name in study.config.dataset_names)
     return "answer" if own else "figures"
 
@@ -318,7 +318,7 @@ def declare_analysis(
     question: str = QUESTION,
     published: bool = True,
 ) -> Analysis:
-    """Return the analysis with the given figures.
+    """Declare the study's analysis with the given figures.
 
     Args:
         kinds: kinds of figures by dataset.

@@ -23,7 +23,7 @@ def derive_stage_kind(step: Step, starts: tuple[Start, ...]) -> str:
 
 
 def format_stage_label(step: Step, starts: tuple[Start, ...], shorts: Mapping[str, str]) -> str:
-    """Return a stage's label for people, such as ``DNLI``, ``CRE+DNLI`` or ``DNLI_from_CRE``.
+    """Return a readable label of a stage, such as ``DNLI``, ``CRE+DNLI`` or ``DNLI_from_CRE``.
 
     Controls have names like ``DNLI_60_epochs`` or ``DNLI_permuted_answers``.
     """

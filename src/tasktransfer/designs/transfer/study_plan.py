@@ -27,7 +27,7 @@ from tasktransfer.results.revisions import Revisions
 
 
 def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a study, including all runs that follow from its choices so far.
+    """Return the plan of a study, including all runs that depend on choices already made.
 
     Raises:
         ConfigError: the study is under the challenge's rules and a run would break one.
@@ -82,7 +82,7 @@ def _plan_race(
 
 
 def _plan_with_check(config: TransferConfig, revisions: Revisions) -> Plan:
-    """Return the plan of a study that trains only transfers to targets that were learned.
+    """Return the plan of a study that skips transfers to targets that were not learned.
 
     Before the check, it has no transfers. A race starts after the check, which reads the baselines
     of its first round.
@@ -101,7 +101,7 @@ def _plan_with_check(config: TransferConfig, revisions: Revisions) -> Plan:
 
 
 def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:
-    """Return stages of each multi-source algorithm, for the first tasks of the study."""
+    """Return stages of each multi-source algorithm on the first tasks, for forecasts."""
     dataset, model = config.datasets[0], config.trained_models[0].name
     target, *others = dataset.tasks
     sources = tuple(others[: config.multi_source.sources_per_target])

@@ -40,12 +40,12 @@ else:
 
 
 def has_sources(study: Study, least: int) -> bool:
-    """Return whether any run transfers from ``least`` or more sources."""
+    """Return whether any run has at least ``least`` sources."""
     return any(len(run.about["sources"]) >= least for run in select_transfer_runs(study.plan))
 
 
 def has_single_transfer(study: Study) -> bool:
-    """Return whether a run transfers from any source."""
+    """Return whether any run is a transfer from a source."""
     return has_sources(study, 1)
 
 
@@ -62,7 +62,7 @@ def _has_multi_source(study: Study) -> bool:
 
 
 def _build_table_function(name: str, what: str) -> Callable[..., Any]:
-    """Return a lazy function of ``tables.paper_tables``, bound to one table."""
+    """Return a function of ``tables.paper_tables`` for one table, with a lazy import."""
     return partial(getattr(paper_tables, what), name)
 
 
@@ -156,7 +156,7 @@ def _format_method_name(name: str) -> str:
 
 
 def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row is computed from a run, which is its baseline or its reference."""
+    """Return whether a row is computed from a run, including its baseline and reference."""
     if (run.about.get("dataset"), run.model) != (row["dataset"], row["model"]):
         return False
     if is_reference(run):
@@ -165,7 +165,7 @@ def _is_source_run(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def _is_learning_curve_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row of a learning curve is computed from a run.
+    """Return whether a row of the learning-curve table is computed from a run.
 
     A forecast is computed from all fractions, and the score of a fraction from its own runs.
     """
@@ -183,7 +183,7 @@ def _format_fraction(fraction: str) -> str:
 
 
 def declare_labels_table(*, folded: bool) -> Table:
-    """Return the table of scores by label. The page shows it folded if ``folded`` is true."""
+    """Declare the table of scores by label, collapsed on the page if ``folded`` is true."""
     return Table(
         "labels",
         "Scores of each label",

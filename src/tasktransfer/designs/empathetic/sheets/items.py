@@ -65,7 +65,7 @@ class Item:
 
 
 def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the questions of a sheet and their answers, each as a mapping from name to text."""
+    """Return a sheet's questions and a sheet's answers, each as a mapping from name to text."""
     return (SCALES, POINTS) if kind == "ratings" else (CHOICE, OPTIONS)
 
 
@@ -129,7 +129,7 @@ def assign_items(
     overlap: int,
     chance: random.Random,
 ) -> list[list[Item]]:
-    """Return the items of each sheet in random order.
+    """Distribute the items to sheets, in random order within each sheet.
 
     Args:
         items: items to distribute, so that sheets differ by at most one item.

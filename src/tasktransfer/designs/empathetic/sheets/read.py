@@ -41,7 +41,7 @@ class RaterAnswers:
 
     @property
     def summary(self) -> str:
-        """The rater's counts in one line."""
+        """Line with the rater's numbers of answers and of passed attention checks."""
         items = format_quantity(self.items, "item")
         line = f"{self.rater}: {self.answered:,} of {items} answered"
         if not self.failed:
@@ -85,7 +85,7 @@ def read_answers(files: Sequence[Path], key: SheetKey) -> list[RaterAnswers]:
     places: dict[tuple[str, str], str] = {}
     for file in files:
         for line, row, location in read_json_lines(file):
-            sheet, item = _read_place(row, key, location)
+            sheet, item = _read_sheet_and_item(row, key, location)
             if (sheet, item) in places:
                 problem = f"{item!r} of {sheet} is also answered in {places[sheet, item]}"
                 raise location.at("item").error(problem, "remove one of the two lines")
@@ -94,8 +94,8 @@ def read_answers(files: Sequence[Path], key: SheetKey) -> list[RaterAnswers]:
     return [_check_answers(name, answers[name], key) for name in key["sheets"] if name in answers]
 
 
-def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str]:
-    """Return the sheet and the item of a line."""
+def _read_sheet_and_item(row: Table, key: SheetKey, location: Location) -> tuple[str, str]:
+    """Return the sheet and the item that a line of answers belongs to."""
     found = get_text(row, "key", location)
     if found != key["key"]:
         problem = f"{found!r:.60} is not {key['key']!r}, so the sheet belongs to another key"
@@ -109,7 +109,7 @@ def _read_place(row: Table, key: SheetKey, location: Location) -> tuple[str, str
 
 
 def _read_answer(row: Table, key: SheetKey, location: Location) -> dict[str, str]:
-    """Return a mapping from question to answer."""
+    """Read a rater's answer to an item as a mapping from question to answer."""
     questions, allowed = list_questions(key["kind"])
     answer = {name: str(get_member(row, name, location)) for name in questions}
     for name, value in answer.items():

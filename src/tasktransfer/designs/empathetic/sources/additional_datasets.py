@@ -75,7 +75,7 @@ def _build_dataset(
 def _build_utterance_instances(
     utterances: Sequence[str], card: Task, name: str
 ) -> Iterator[Instance]:
-    """Yield an instance per utterance except the first, with up to ``WINDOW`` before it."""
+    """Yield one instance per utterance except the first, with its preceding utterances."""
     for index in range(1, len(utterances)):
         context = TURN.join(utterances[max(0, index - WINDOW) : index])
         yield Instance(f"{name}#{index}", name, card.name, context, 0, {}, (), (utterances[index],))
@@ -214,7 +214,7 @@ def _find_tag_files(folder: Path) -> dict[str, Path]:
 
 
 def _read_tags(files: dict[str, Path]) -> Rows:
-    """Read all comments, of which every tenth is in dev, and the one after it in test."""
+    """Read all comments. Of every ten comments, one is in dev and the next one in test."""
     rows: dict[str, list[Instance]] = {split: [] for split in SPLITS}
     said = []
     for name, file in files.items():

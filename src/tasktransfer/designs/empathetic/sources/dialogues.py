@@ -56,7 +56,7 @@ class EmpatheticDialogue:
 
     @property
     def names_its_emotion(self) -> bool:
-        """True if the situation contains its label as a word (ED-CUT leaves it out)."""
+        """True if the situation contains its emotion label as a word."""
         return self.emotion in _split_words(self.situation)
 
 
@@ -77,7 +77,7 @@ def find_release(folder: Path) -> str:
 
 
 def find_files(path: Path) -> dict[str, Path]:
-    """Return a mapping from name to path, for every file of a release.
+    """Map the name of every file of a release to its path.
 
     Raises:
         DataError: a file is missing.
@@ -283,7 +283,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def find_shared_situations(dialogues: list[EmpatheticDialogue]) -> dict[str, tuple[str, ...]]:
-    """Map situation in lower case to its sorted splits, for those that occur in several."""
+    """Map each situation (in lower case) that occurs in several splits to its sorted splits."""
     splits: dict[str, set[str]] = {}
     for dialogue in dialogues:
         splits.setdefault(_fold_case(dialogue.situation), set()).add(dialogue.split)

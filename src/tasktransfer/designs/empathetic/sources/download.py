@@ -45,7 +45,7 @@ _LIMITS = Limits(total=2**30, members=100, ratio=100)
 
 
 def write_by_emotion(archive: Path, folder: Path) -> tuple[str, ...]:
-    """Write ``split.csv`` and a file per emotion, with dialogues in the order of their numbers.
+    """Write ``split.csv`` and one file per emotion, in which dialogues are sorted by number.
 
     Spaces at the ends of a text are removed, as in the copy by emotion of EmpatheticIntents.
 
@@ -67,7 +67,7 @@ def write_by_emotion(archive: Path, folder: Path) -> tuple[str, ...]:
 
 
 def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues of a file. A dialogue ends when the ID changes or the index restarts."""
+    """Yield the dialogues of a file. A dialogue ends if the ID changes or the index restarts."""
     name, last, emotion, situation = "", 0, "", ""
     utterances: list[str] = []
     for number, cells in _read_lines(file, lines):
@@ -93,7 +93,7 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
 
 
 def _read_lines(file: str, lines: Iterable[bytes]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbers and cells of all lines after the header."""
+    """Yield the number and the cells of each line after the header."""
     for number, line in enumerate(lines, 1):
         where = format_location(file, number)
         try:
@@ -121,7 +121,7 @@ def _restore_text(cell: str) -> str:
 def _rename_duplicates(
     archive: Path, dialogues: Sequence[EmpatheticDialogue]
 ) -> Iterator[EmpatheticDialogue]:
-    """Yield the dialogues with distinct names. A repeated name gets " (1)", " (2)" and so on."""
+    """Yield the dialogues with unique names, adding " (1)", " (2)" and so on to repeated names."""
     splits: dict[str, str] = {}
     for dialogue in dialogues:
         name, count = dialogue.name, 0

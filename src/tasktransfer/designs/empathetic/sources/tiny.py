@@ -50,8 +50,8 @@ SPLIT_SHARES = (("train", 0.7), ("valid", 0.12), ("test", 0.18))
 _SYLLABLES = ("ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", "tu", "va", "zo")
 
 
-def list_feelings(seed: int) -> dict[str, list[str]]:
-    """Map each emotion to its invented words. No word belongs to two emotions."""
+def map_emotion_words(seed: int) -> dict[str, list[str]]:
+    """Map each emotion to its invented words, which no other emotion has."""
     words = [a + b + c for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
     chance = create_generator(seed, "empathetic", "feelings")
     words.sort(key=lambda _: chance.random())
@@ -61,16 +61,16 @@ def list_feelings(seed: int) -> dict[str, list[str]]:
     }
 
 
-def list_things(topic: str) -> tuple[str, ...]:
-    """Return the words of a topic, which are those of the tiny DailyDialog's labelled topics."""
+def list_topic_words(topic: str) -> tuple[str, ...]:
+    """Return the words for a topic, which the tiny DailyDialog uses for its topic labels."""
     return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
 
 
 def write_release(folder: Path, seed: int, dialogues: int) -> None:
-    """Write a synthetic release to ``folder``, with a number of dialogues."""
+    """Write a synthetic release with a given number of dialogues to ``folder``."""
     path = folder / "empathetic_dialogues"
     (path / "by_emotion").mkdir(parents=True)
-    words = list_feelings(seed)
+    words = map_emotion_words(seed)
     splits: list[tuple[str, str]] = []
     rows: dict[str, list[tuple[str, str, str, str]]] = {emotion: [] for emotion in EMOTIONS}
     for number in range(dialogues):
@@ -94,7 +94,10 @@ def _make_dialogue(
     chance: Random, name: str, emotion: str, feelings_of: list[str], split: str
 ) -> list[tuple[str, str, str, str]]:
     topic = sample_value(chance, TOPICS)
-    thing, feeling = sample_value(chance, list_things(topic)), sample_value(chance, feelings_of)
+    thing, feeling = (
+        sample_value(chance, list_topic_words(topic)),
+        sample_value(chance, feelings_of),
+    )
     first, second = ANSWERS[emotion]
 
     def fill_frame(frames: tuple[str, ...]) -> str:

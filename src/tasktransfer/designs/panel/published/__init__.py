@@ -38,7 +38,7 @@ def read_table(name: str) -> pd.DataFrame:
 
 
 def read_correlations(table: int) -> pd.DataFrame:
-    """Return Table III, IV, V, VI or VIII as (rated set or average) x (method)."""
+    """Return a table of published correlations (III, IV, V, VI or VIII), rated sets × methods."""
     frame = read_table(f"table{table}")
     if "spearman" not in frame:
         return frame.drop(columns=["row", "out_of_domain"]).set_index("dataset")
@@ -51,7 +51,7 @@ def read_correlations(table: int) -> pd.DataFrame:
 
 
 def list_members(table: int, average: str) -> frozenset[str]:
-    """Return the paper's names of the rated sets in a printed average of a table."""
+    """Return the rated sets that a table's printed average covers, by the paper's names."""
     domains = {
         rated_set.published: rated_set.domain or "out-of-domain" for rated_set in RATED.values()
     }

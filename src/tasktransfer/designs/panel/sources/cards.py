@@ -98,7 +98,7 @@ TINY_RATED: dict[str, RatedSet] = {
 def make_pair_task(
     name: str, dataset: str, what: str, measure: Literal["accuracy", "closeness"] = "accuracy"
 ) -> Task:
-    """Return a card of pairs of context and response: fitting (1), unfitting (0), or in between."""
+    """Return the card of a task on pairs of context and response, with 1 as a perfect fit."""
     return Task(
         name=name,
         short=name,
@@ -116,7 +116,7 @@ def make_pair_task(
 
 
 def make_rated_task(rated: RatedSet, dataset: str) -> Task:
-    """Return a card of human ratings, which few-shot transfer fits by squared error (IV-E)."""
+    """Return the card of a task with human ratings, fitted by squared error (section IV-E)."""
     return Task(
         name=rated.name,
         short=rated.name,
@@ -136,7 +136,7 @@ def make_rated_task(rated: RatedSet, dataset: str) -> Task:
 
 
 def make_wordings(rated: RatedSet) -> tuple[Wording, ...]:
-    """Return the two prompt templates for a rated set, with its criterion and scale."""
+    """Return two prompt templates for a rated set, which mention its criterion and scale."""
     scale = f"from {rated.low:g} (worst) to {rated.high:g} (best)"
     return (
         Wording(
@@ -155,7 +155,7 @@ def make_wordings(rated: RatedSet) -> tuple[Wording, ...]:
 
 
 def format_shared_task_name(name: str, dataset: str) -> str:
-    """Return the name that a dataset has for a task of both datasets.
+    """Return a dataset's own name for a task that both datasets have.
 
     The two names differ, because task names must be unique.
     """
@@ -163,7 +163,7 @@ def format_shared_task_name(name: str, dataset: str) -> str:
 
 
 def list_cards(dataset: str) -> tuple[Task, ...]:
-    """Return all cards of one of the two datasets."""
+    """Return all task cards of a dataset."""
     domains = TINY_DOMAINS if dataset == TINY else DOMAINS
     return (
         *(make_pair_task(name, dataset, f"Whether a response fits, {name}.") for name in domains),
@@ -199,5 +199,5 @@ def list_cards(dataset: str) -> tuple[Task, ...]:
 
 
 def list_rated_sets(dataset: str) -> dict[str, RatedSet]:
-    """Return the rated sets of a dataset, by task name."""
+    """Map the task names of a dataset to its rated sets."""
     return TINY_RATED if dataset == TINY else RATED

@@ -68,7 +68,7 @@ class Corpus:
 
 
 def read_daily_dialog(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the training dialogues of ``split.csv``, and the official validation dialogues.
+    """Yield DailyDialog's training dialogues (``split.csv``) and official validation dialogues.
 
     Raises:
         DataError: a training dialogue is also an official validation or test dialogue, as in
@@ -114,7 +114,7 @@ def convert_for_split_check(dialogues: Iterable[CorpusDialogue]) -> Iterator[Spl
 
 
 def read_empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the train and dev dialogues of EmpatheticDialogues. A rated set uses the test split."""
+    """Yield the train and dev dialogues of EmpatheticDialogues. Its test split is a rated set."""
     path = files["empathetic_dialogues/split.csv"].parent
     for dialogue in empathetic.read_dialogues(path):
         if dialogue.split != "test":
@@ -123,7 +123,7 @@ def read_empathetic_dialogues(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def read_convai2(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the validation set, divided into splits, with the answering speaker's persona.
+    """Yield ConvAI2's validation dialogues, divided into splits, with the replier's persona.
 
     Raises:
         DataError: a line does not have two utterances, or the file of revised personas has other
@@ -158,7 +158,7 @@ def _read_convai2_file(file: Path) -> list[CorpusDialogue]:
 
 
 def read_topical_chat(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield the dialogues of both validation sets, divided into splits."""
+    """Yield the dialogues of Topical-Chat's two validation sets, divided into splits."""
     dialogues = []
     for name in TOPICAL:
         chats, location = read_json_object(files[name])
@@ -172,7 +172,7 @@ def read_topical_chat(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def read_reddit(files: Files) -> Iterator[CorpusDialogue]:
-    """Yield (paragraph, reply) pairs as a substitute for conversations.
+    """Yield (paragraph, reply) pairs from Reddit as a substitute for conversations.
 
     Splits are divided by paragraph. Half of the paragraphs are used here, and the other half in the
     rated set.
@@ -189,7 +189,7 @@ def read_reddit(files: Files) -> Iterator[CorpusDialogue]:
 
 
 def is_for_training(paragraph: str) -> bool:
-    """Return whether a paragraph is used for training if Reddit is a domain.
+    """Return whether a Reddit paragraph is used for training instead of evaluation.
 
     The rated set has the other paragraphs then.
     """

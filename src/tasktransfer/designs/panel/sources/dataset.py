@@ -77,7 +77,7 @@ GENERATED, PROBABILITIES = "generated", "probabilities"
 
 
 def find_files(folder: Path, names: Sequence[str]) -> Files:
-    """Return the named files that exist in ``folder``, its ``dialogue`` or its ``feta/full``.
+    """Find named files in ``folder``, in its ``dialogue`` or in its ``feta/full``.
 
     A name that ends in a slash stands for all CSV files below it.
     """
@@ -147,7 +147,7 @@ class _DatasetReader:
         return (*domains, *labels, *given, *rated)
 
     def describe_missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-        """Return the message of ``describe_missing_splits``, with the files of the task."""
+        """Describe missing splits by ``describe_missing_splits``, with the files of the task."""
         files = (
             self.corpora[task].files
             if task in self.corpora
@@ -163,7 +163,7 @@ class _DatasetReader:
         return compute_files_digest(self.find_release_files(folder), memo)
 
     def open(self, folder: Path, few_sample: bool) -> Release:
-        """Return a release. ``few_sample`` has no effect: the data have no few-sample split."""
+        """Open a release. ``few_sample`` has no effect: the data have no few-sample split."""
         files = self.find_release_files(folder)
         notes: list[str] = []
 
@@ -249,7 +249,7 @@ def _convert_item(task: str, index: int, item: Item) -> Instance:
 
 
 def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, Instance]]:
-    """Yield a user's further positive responses from ``generated/<domain>.jsonl``.
+    """Yield additional positive responses by the user, from ``generated/<domain>.jsonl``.
 
     Each line is an object with ``context`` (texts) and ``response``. They are used for training
     only.
@@ -265,7 +265,7 @@ def _read_generated_responses(task: str, files: Files) -> Iterator[tuple[str, In
 
 
 def _read_probabilities(task: str, domain: str, files: Files) -> Iterator[Instance]:
-    """Yield the labels of a user's own model from ``probabilities/<domain>.jsonl``.
+    """Yield label probabilities from the user's own model, in ``probabilities/<domain>.jsonl``.
 
     Each line is an object with ``context`` (texts), ``response`` and ``probability`` (that the
     response fits).

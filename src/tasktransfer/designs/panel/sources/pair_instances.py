@@ -20,7 +20,7 @@ def make_instance(
     target: str,
     **facts: str,
 ) -> Instance:
-    """Return a pair of context and response as an instance.
+    """Return an instance with a context and a response.
 
     ``facts`` holds facts that no template uses, so no model reads them.
     """
@@ -30,7 +30,7 @@ def make_instance(
 
 
 def read_pair(row: Table, location: Location) -> tuple[tuple[str, ...], str]:
-    """Return context and response of a line in a user's file.
+    """Read the context and the response from a line of a user's file.
 
     Raises:
         DataError: either is missing, empty, or not text.

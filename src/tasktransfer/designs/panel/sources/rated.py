@@ -178,7 +178,10 @@ def _read_conture(files: Files, of: RatedSet) -> Iterator[Item]:
 
 
 def _read_dstc7(files: Files, of: RatedSet) -> Iterator[Item]:
-    """Yield the items, with the grounding paragraph instead of the unreleased conversation."""
+    """Yield the items of DSTC7, whose contexts are grounding paragraphs.
+
+    The conversations themselves are not released.
+    """
     file = files[DSTC7]
     facts = read_dstc7_contexts(file)
     ratings: dict[tuple[str, str], list[float]] = {}
@@ -323,5 +326,5 @@ def _split_lines(text: str) -> tuple[str, ...]:
 
 
 def _strip_speaker(text: str) -> str:
-    """Return an utterance without its speaker, or unchanged if it has no other text."""
+    """Return an utterance without its speaker, or unchanged if it consists of the speaker only."""
     return _SPEAKER.sub("", text.strip()).strip() or text.strip()

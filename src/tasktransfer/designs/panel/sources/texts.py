@@ -19,7 +19,7 @@ def normalise_text(text: str) -> str:
 
 
 def join_utterances(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
-    """Join utterances to one context, and return it with the character offset of each."""
+    """Join utterances into one context, and return it with each utterance's character offset."""
     starts, start = [], 0
     for text in utterances:
         starts.append(start)
@@ -28,6 +28,6 @@ def join_utterances(utterances: Sequence[str]) -> tuple[str, tuple[int, ...]]:
 
 
 def split_context(context: str, starts: Sequence[int]) -> tuple[str, ...]:
-    """Return the utterances of a context. This is the inverse of ``join_utterances``."""
+    """Split a context into its utterances (the inverse of ``join_utterances``)."""
     ends = [*(start - 1 for start in starts[1:]), len(context)]
     return tuple(context[start:end] for start, end in zip(starts, ends, strict=True))

@@ -85,7 +85,7 @@ def _generate_exchange(
 
 
 def _generate_reply(chance: Random, domain: str, said: str, *, right: bool, ordered: bool) -> str:
-    """Return a reply about the fitting topic after ``said`` (``right``), or about the other topic.
+    """Return a reply to a statement about ``said``, on a fitting or another topic.
 
     Its words are in order (``ordered``) or damaged.
     """
@@ -124,7 +124,7 @@ def _damage_text(chance: Random, text: str) -> str:
 
 
 def write_release(folder: Path, seed: int, dialogues: int) -> None:
-    """Write a release under ``folder``."""
+    """Write a synthetic release under ``folder``."""
     for domain in CHANGES:
         for split, share in SPLITS.items():
             chance = create_generator(seed, "panel", domain, split)

@@ -45,12 +45,12 @@ def _read_table(number: int) -> pd.DataFrame:
 
 
 def read_table(number: int) -> pd.DataFrame:
-    """Return a table of the paper, 1 to 9, in long format with one row per number."""
+    """Return one of the paper's tables 1 to 9 in long format, with one row per number."""
     return _read_table(number).copy()
 
 
 def group_probes_as_used() -> dict[str, str]:
-    """Map each probe to easy, medium or hard, by the groups behind Table 6's numbers."""
+    """Map each probe to easy, medium or hard, by the groups with which Table 6 was computed."""
     named = dict.fromkeys(EASY, "easy") | dict.fromkeys(MEDIUM, "medium")
     return {task: named.get(task, "hard") for task in read_table(5)["task"].unique()}
 

@@ -53,7 +53,7 @@ def make_control_runs(frames: Frames) -> Iterator[Values]:
 
 
 def make_training_curves(frames: Frames) -> Iterator[Values]:
-    """Yield the rows of the frame ``training_curves``: one per run and round."""
+    """Yield the rows of the frame ``training_curves``, one per run and round."""
     collected = frames.collected
     for run in collected.runs:
         if not is_transfer(run):
@@ -73,12 +73,12 @@ def make_training_curves(frames: Frames) -> Iterator[Values]:
 
 
 def make_deltas(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``deltas``: each transfer run next to its baseline."""
+    """Return the frame ``deltas``, which joins each transfer run with its baseline."""
     return compute_deltas(frames["transfer_runs"])
 
 
 def make_sizes(frames: Frames) -> pd.DataFrame:
-    """Return the sizes of every task that is a target of a run."""
+    """Return the sizes of all tasks that are targets of runs."""
     sizes = frames["transfer_runs"][["dataset", "target", "train_size", "dev_size", "test_size"]]
     rows = sizes.drop_duplicates(["dataset", "target"], keep="last")
     return build_frame(rows.itertuples(index=False, name=None), columns.SIZES)
@@ -104,7 +104,7 @@ def make_missing_runs(frames: Frames) -> list[Values]:
 def _list_unmatched_runs(
     runs: pd.DataFrame, deltas: pd.DataFrame, missing: pd.DataFrame
 ) -> list[Values]:
-    """Return rows of finished transfer runs that have no baseline for comparison."""
+    """Return the rows of finished transfer runs whose baseline is missing."""
     on = ["dataset", "model", "target", "seed"]
     lost = missing[missing["method"] == BASELINE]
     baselines = dict(
@@ -173,7 +173,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 
 
 def _order_names(runs: Iterable[Run]) -> dict[str, list[str]]:
-    """Map kind to names, in order of first appearance in the plan, targets before sources."""
+    """Map each kind of name to its names, in order of first appearance in the plan."""
     listed = [run for run in runs if is_transfer(run) or is_control(run)]
     sources = [source for run in listed for source in run.about["sources"]]
     names = {
@@ -186,7 +186,7 @@ def _order_names(runs: Iterable[Run]) -> dict[str, list[str]]:
 
 
 def parse_more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
-    """Return the study's additional baseline seeds, beyond those of its runs."""
+    """Return the seeds that only baselines have."""
     return tuple(map(int, metadata.facts.get(MORE_BASELINE_SEEDS, "").split()))
 
 
@@ -194,13 +194,13 @@ def parse_more_baseline_seeds(metadata: Metadata) -> tuple[int, ...]:
 
 
 def build_source_key(dataset: str, model: str, algorithm: str, sources: Iterable[str]) -> Values:
-    """Return the values of the first six columns of every table of runs."""
+    """Return the values of the first six columns that all tables of runs share."""
     listed = list(sources)
     return dataset, model, algorithm, listed, "+".join(listed), len(listed)
 
 
 def split_sources(source: str | None) -> list[str]:
-    """Return the tasks that ``source`` joins by ``+``, or an empty list for a baseline."""
+    """Split ``source`` at ``+`` into tasks, or return an empty list for a baseline."""
     return source.split("+") if source else []
 
 
@@ -211,14 +211,14 @@ def build_run_key(run: Run) -> Values:
 
 
 def get_scored_stage(run: Run) -> Stage:
-    """Return the stage whose model has the run's test score."""
+    """Return the stage whose model is scored on the test set."""
     (stage,) = run.result_nodes
     assert isinstance(stage, Stage)
     return stage
 
 
 def build_run_row(collected: Collected, run: Run) -> Values:
-    """Return the row of a run in ``runs``."""
+    """Return the row of a run in the frame ``runs``."""
     stage, target = get_scored_stage(run), run.about["target"]
     record = collected.record(stage)
     provenance = record["provenance"]
@@ -256,7 +256,7 @@ def build_run_row(collected: Collected, run: Run) -> Values:
 
 
 def _summarise_predictions(stage: Stage, record: Record) -> Values:
-    """Return path, number of rows and SHA-256 of the predictions file, or three times None."""
+    """Return the path, number of rows and SHA-256 of a predictions file, or three times None."""
     file = record["rows"]
     if file is None:
         return None, None, None
@@ -264,7 +264,7 @@ def _summarise_predictions(stage: Stage, record: Record) -> Values:
 
 
 def _sum_seconds(seconds: dict[str, float]) -> float:
-    """Return the total seconds, which include time between phases, or the sum of the phases.
+    """Return the total seconds of a training, or the sum over its phases if there is no total.
 
     The trainer of an older record did not measure the total.
     """
@@ -272,12 +272,12 @@ def _sum_seconds(seconds: dict[str, float]) -> float:
 
 
 def uses_bandit(run: Run) -> bool:
-    """Return whether a bandit mixes several sources in the run."""
+    """Return whether the run mixes several sources by a bandit algorithm."""
     return run.method in BANDITS and len(run.about["sources"]) > 1
 
 
 def make_mixing(frames: Frames) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the frame ``mixing``: the weights in each round of a training."""
+    """Yield the rows of the frame ``mixing``: the sources' weights in each round of a training."""
     collected = frames.collected
     for run in collected.runs:
         if not uses_bandit(run):

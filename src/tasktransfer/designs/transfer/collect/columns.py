@@ -331,5 +331,5 @@ MIXING: Columns = (
 
 
 def describe_cells() -> dict[str, str]:
-    """Return the meanings of the columns of ``cells``."""
+    """Return the meanings of the columns of the frame ``cells``."""
     return {name: meaning for name, _, meaning in CELLS}

@@ -22,7 +22,7 @@ Generated from `src/tasktransfer/designs/transfer/collect/` by `make schemas`;
 
 
 def format_columns_page() -> str:
-    """Return the whole page in Markdown, with one section per frame and one row per column."""
+    """Format the page of columns in Markdown, with one section per frame and one row per column."""
     from_records = [frame for frame in FRAMES if frame.make is not None and not frame.needs]
     titles = {
         "Tables of every design": build_common_columns(ABOUT),
@@ -45,7 +45,7 @@ def _list_columns(frames: Iterable[Frame]) -> dict[str, Columns]:
 
 
 def format_sections(tables: Mapping[str, Columns]) -> Iterator[str]:
-    """Yield the lines of one section per table, for any design."""
+    """Yield the lines of one section per table, for a design's tables."""
     for name, described in tables.items():
         yield f"\n### {name}\n\n"
         yield "| column | type | meaning |\n|---|---|---|\n"

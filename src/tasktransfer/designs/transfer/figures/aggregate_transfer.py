@@ -45,7 +45,7 @@ _NOTE = (
 
 
 def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
-    """Compute the mean delta of each source and target over models and algorithms.
+    """Compute the mean delta of each pair of tasks over models and algorithms.
 
     Args:
         cells: single-source rows of one dataset, columns of ``columns.CELLS``.
@@ -127,7 +127,7 @@ def _draw_panel(
     expected: int,
     scale: float,
 ) -> list[cell_grid.Corner]:
-    """Draw the cells that have a number, and return the cells beyond the colour scale."""
+    """Draw the cells that have a number, and return those that exceed the colour scale."""
     position = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}
@@ -163,7 +163,7 @@ def _draw_panel(
 def _list_empty_cells(
     pairs: pd.DataFrame, absent: pd.DataFrame, tasks: list[str]
 ) -> tuple[list[cell_grid.Corner], list[cell_grid.Corner]]:
-    """Return the planned and the unplanned cells off the diagonal that have no number."""
+    """Return the off-diagonal cells without a number, separated into planned and unplanned ones."""
     there = {*zip(pairs["source"], pairs["target"], strict=True)}
     planned = {*zip(absent["source"], absent["target"], strict=True)}
     missing: list[cell_grid.Corner] = []

@@ -75,7 +75,7 @@ def plot_confusions(dataset: str, task: str, frames: Frames) -> Figure | None:
 
 
 def choose_labels(rows: pd.DataFrame) -> list[str]:
-    """Return the labels with rows of their own, in the order of their names' first occurrence.
+    """Return the labels that have their own rows, in the order in which they occur.
 
     They are all labels, or those that are confused most often, over all methods.
     """
@@ -94,12 +94,12 @@ def choose_labels(rows: pd.DataFrame) -> list[str]:
 
 
 def _get_row_name(labels: list[str], label: str) -> str:
-    """Return the name of the row or column that counts a label."""
+    """Return the name of the row or column in which a label is counted."""
     return label if label in labels else OTHERS if label else NO_LABEL
 
 
 def format_label(label: str) -> str:
-    """Return a label for an axis: without the middle if it is long, and not read as a formula."""
+    """Shorten a long label for an axis, and escape its dollar signs."""
     half = MOST_LETTERS // 2
     short = label if len(label) <= MOST_LETTERS else f"{label[:half]}…{label[1 - half :]}"
     return escape_dollar_signs(short)

@@ -36,7 +36,7 @@ DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {
 
 
 def plot_figure(kind: str, dataset: str, frames: Frames) -> Figure | None:
-    """Draw a figure of a dataset, or return None if it has nothing to show."""
+    """Draw a figure for a dataset, or return None if there is nothing to show."""
     return DRAW[kind](frames, dataset)
 
 

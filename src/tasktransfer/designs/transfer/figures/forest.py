@@ -81,7 +81,7 @@ def _plot_averages(frames: Frames) -> Figure | None:
 
 
 def explain_hollow_intervals(summary: pd.DataFrame, controls: pd.DataFrame) -> list[str]:
-    """Return a list with a note if the interval of an insignificant effect excludes 0."""
+    """Return a list with a note if the interval of any non-significant effect excludes 0."""
     families = (
         ("joint_low", "joint_high", "joint_q", summary, "mean changes"),
         ("low", "high", "q", controls, "differences from a control"),
@@ -111,7 +111,7 @@ def _format_adjustment(families: Sequence[str]) -> str:
 
 
 def _estimate_mean(row: Row, look: Look) -> Estimate:
-    """Return a mean with its interval over seeds and dialogues, or over seeds alone if missing."""
+    """Return a mean with its interval over seeds and dialogues, or over seeds as a fallback."""
     alone = is_missing(row["joint_low"])
     ends = ("mean_low", "mean_high") if alone else ("joint_low", "joint_high")
     return _build_estimate(row, "mean", look, *ends, is_significant=row["joint_q"] <= MOST_Q)
@@ -128,7 +128,7 @@ def _build_estimate(
 
 
 def _plot_sources(frames: Frames, cells: pd.DataFrame) -> Figure:
-    """Plot the effect of each source: one panel per target, the best source first."""
+    """Plot the effect of each source in one panel per target, with the best source first."""
     order = frames.metadata.order_names
     models = order("model", cells["model"])
     looks = {model: get_series_look(rank) for rank, model in enumerate(models)}

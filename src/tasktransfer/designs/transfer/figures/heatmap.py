@@ -72,7 +72,7 @@ UNLEARNED_LABEL = "dotted: the baseline has not learned"
 def plot_heatmap(
     frames: Frames, dataset: str, compared_with: str = "the baseline"
 ) -> Figure | None:
-    """Draw the figure of one dataset, or return None if it has no planned single-source transfer.
+    """Draw a dataset's heatmap, or return None if it has no planned single-source transfer.
 
     A cell's improvement is 100 · mean delta / mean baseline over the seeds that have both. If that
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
@@ -81,7 +81,7 @@ def plot_heatmap(
 
 
 def plot_effects(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the cells of ``plot_heatmap`` in points, fading cells that may have no effect."""
+    """Draw the heatmap in points of the score, with faded cells if the effect may be 0."""
     return _draw_heatmap(frames, dataset, "change of the score by transfer, points", "points")
 
 
@@ -141,7 +141,7 @@ def _add_colour_bar(figure: Figure, axes: Any, values: Floats, limit: float, uni
 
 
 def _list_first_rows(tasks: Sequence[str], foreign: Sequence[int]) -> list[int]:
-    """Return the number of the first row of each other dataset's sources."""
+    """Return the index of the first row of each foreign dataset's sources."""
     owners = [tasks[number].partition("/")[0] for number in foreign]
     return [
         number
@@ -161,7 +161,7 @@ def _compute_cell_size(tasks: int, columns: int) -> float:
 def _create_canvas(
     tasks: int, grid: Sequence[Sequence[Panel]], prompted: int
 ) -> tuple[Figure, Any, Axes | None]:
-    """Return a figure with room for the cells, names, title and legend.
+    """Return an empty figure with space for cells, names, title and legend.
 
     Args:
         tasks: number of tasks.
@@ -193,20 +193,20 @@ def _draw_panel(
     count = len(names)
     norm, colours = TwoSlopeNorm(0, -limit, limit), mpl.colormaps[DIVERGING]
     axes.set(xlim=(0, count), ylim=(count, 0))
-    corners = _list_corners(~panel.empty)
+    corners = _locate_cells(~panel.empty)
     looks = [_choose_cell_look(panel, (int(y), int(x)), unit, norm, colours) for x, y in corners]
     for corner, (text, _, ink, style) in zip(corners, looks, strict=True):
         cell_grid.write_cell_text(axes, corner, text, scale * _choose_font_size(text), ink, **style)
     cell_grid.fill_cells(axes, corners, [colour for _, colour, *_ in looks])
-    cell_grid.hatch_cells_lightly(axes, _list_corners(panel.left_race))
-    cell_grid.draw_dots_over_cells(axes, _list_corners(~panel.empty & panel.unlearned[None, :]))
-    cell_grid.hatch_missing_cells(axes, _list_corners(panel.empty & panel.partial))
-    cell_grid.hatch_unplanned_cells(axes, _list_corners(panel.empty & ~panel.partial))
-    cell_grid.frame_significant_cells(axes, _list_corners(panel.significant & ~panel.one_training))
+    cell_grid.hatch_cells_lightly(axes, _locate_cells(panel.left_race))
+    cell_grid.draw_dots_over_cells(axes, _locate_cells(~panel.empty & panel.unlearned[None, :]))
+    cell_grid.hatch_missing_cells(axes, _locate_cells(panel.empty & panel.partial))
+    cell_grid.hatch_unplanned_cells(axes, _locate_cells(panel.empty & ~panel.partial))
+    cell_grid.frame_significant_cells(axes, _locate_cells(panel.significant & ~panel.one_training))
     inks = {corner: ink for corner, (_, _, ink, _) in zip(corners, looks, strict=True)}
-    alone = _list_corners(panel.one_training & ~np.isnan(panel.delta))
+    alone = _locate_cells(panel.one_training & ~np.isnan(panel.delta))
     cell_grid.mark_single_seed_cells(axes, alone, [inks[corner] for corner in alone])
-    far = _list_corners(_mark_cells_beyond(panel, limit, unit))
+    far = _locate_cells(_mark_cells_beyond(panel, limit, unit))
     cell_grid.mark_clipped_cells(axes, far, [inks[corner] for corner in far])
     middle = np.arange(count) + 0.5
     axes.set_xticks(middle, names, rotation=90 if count > 4 else 0)
@@ -215,13 +215,13 @@ def _draw_panel(
     axes.spines[:].set_visible(False)
 
 
-def _list_corners(flags: Flags) -> list[cell_grid.Corner]:
-    """Return the corners of the flagged cells of a square."""
+def _locate_cells(flags: Flags) -> list[cell_grid.Corner]:
+    """Return the plot coordinates of the flagged cells of a matrix."""
     return [(float(target), float(source)) for source, target in np.argwhere(flags)]
 
 
 def _mark_cells_beyond(panel: Panel, limit: float, unit: str) -> Flags:
-    """Return a mask of cells whose number is beyond the colour scale, without faded cells."""
+    """Return a mask of the unfaded cells whose number exceeds the colour scale."""
     beyond = np.asarray(np.abs(_get_values(panel, unit)) > limit, np.bool_)
     return beyond if unit == "%" else beyond & panel.certain
 
@@ -229,7 +229,7 @@ def _mark_cells_beyond(panel: Panel, limit: float, unit: str) -> Flags:
 def _choose_cell_look(
     panel: Panel, cell: tuple[int, int], unit: str, norm: TwoSlopeNorm, colours: Colormap
 ) -> tuple[str, Any, str, cell_grid.FontStyle]:
-    """Return text, fill, text colour and font style of a cell that is not empty."""
+    """Return the text, fill, text colour and font style of a non-empty cell."""
     mark = "*" if panel.partial[cell] else ""
     if cell[0] == cell[1]:
         return f"{panel.baseline[cell[0]]:.1f}{mark}", NEUTRAL, INK, {"weight": "bold"}
@@ -254,7 +254,7 @@ def _choose_font_size(text: str) -> float:
 
 
 def _label_grid(axes: Any, grid: Sequence[Sequence[Panel]], side: float, points: float) -> None:
-    """Write algorithms above the columns, models left of the rows, and axis names at the rim."""
+    """Label columns with algorithms, rows with models, and the axes with source and target."""
     stacked = len(grid[0]) == 1  # each row may have another algorithm
     for row, line in zip(axes if stacked else axes[:1], grid, strict=stacked):
         for place, panel in zip(row, line, strict=True):
@@ -293,7 +293,7 @@ def _build_legend_entries(every: list[Panel], limit: float, unit: str) -> list[A
 
 
 def _build_frame_entries(every: list[Panel], off: Flags) -> list[Artist]:
-    """Return legend entries for frames and rings, or for the reason that there are none."""
+    """Return legend entries for frames and rings, or an entry that explains their absence."""
     entries: list[Artist] = []
     if any((one.significant & ~one.one_training).any() for one in every):
         entries.append(Patch(**cell_grid.FRAME, label=cell_grid.SURVIVES_LABEL))

@@ -46,14 +46,14 @@ class Panel:
 
     @property
     def empty(self) -> Flags:
-        """Mask of cells without a delta or, on the diagonal, without a baseline's score."""
+        """Mask of cells that lack a delta or, on the diagonal, a baseline score."""
         empty = np.isnan(self.delta)
         np.fill_diagonal(empty, np.isnan(self.baseline))
         return empty
 
 
 def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Panel]]]:
-    """Return the tasks of a dataset in order, and its panels as a list of rows.
+    """Return the tasks of a dataset in order, and its panels by row.
 
     There is one row per model, with one panel per algorithm. Models, algorithms and tasks come from
     finished and missing runs, so a model whose runs all failed still has its (hatched) panel.
@@ -80,7 +80,7 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines have not learned, or none if there are no references.
+    """Return the targets whose baselines have not learned, or an empty list without references.
 
     See the column ``state`` of the table ``references``.
     """
@@ -128,7 +128,7 @@ def _excludes_zero(cells: pd.DataFrame) -> pd.Series:
 
 
 def _fill_matrix(cells: pd.DataFrame, values: Any, tasks: list[str]) -> Floats:
-    """Return a matrix (sources, targets) of ``values``, one per cell, and NaN elsewhere."""
+    """Return a matrix (sources, targets) with one value per cell and NaN elsewhere."""
     position = {task: index for index, task in enumerate(tasks)}
     square = np.full((len(tasks), len(tasks)), np.nan)
     rows = [position[name] for name in cells["source"]]

@@ -27,7 +27,7 @@ _WIDTH, _HEIGHT = 3.4, 2.6
 
 
 def plot_learning_curve(frames: Frames) -> Figure | None:
-    """Draw the scores of each method with its forecast, or return None if there is no curve."""
+    """Draw each method's scores and forecast, or return None if there is no learning curve."""
     rows = frames["learning_curve"]
     if rows.empty:
         return None
@@ -56,7 +56,7 @@ def plot_learning_curve(frames: Frames) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, curve: pd.DataFrame, look: Look, shift: float) -> None:
-    """Draw the measured points with a line, and the forecast with a dotted line."""
+    """Draw the measured points with a solid line, and the forecast with a dotted line."""
     measured = curve[curve["fraction"] <= 1]
     for rows, style in ((measured, look.line), (curve[curve["fraction"] >= 1], ":")):
         x = rows["dialogues"].to_numpy() * shift

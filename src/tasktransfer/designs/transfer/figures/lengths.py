@@ -33,7 +33,7 @@ _MOST_BARS = 40
 
 
 def plot_lengths(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one histogram per unit, or return None if the study lacks the dataset or its dialogues.
+    """Draw one histogram of lengths per unit, or return None if the study lacks dialogues.
 
     Bars are percentages of all utterances or dialogues of the release. The axis ends where 99 % are
     shown; the panel states how many are longer, and the greatest length. If the dataset's releases
@@ -96,7 +96,7 @@ def _draw_panel(axes: Axes, histogram: pd.DataFrame, label: str, noun: str) -> N
 
 
 def _describe_longest_items(length: Any, count: Any, edges: Any) -> str:
-    """Describe how many items exceed the axis, and the greatest length."""
+    """Describe how many items are longer than the axis, and the maximum length."""
     longer = int(count[length >= edges[-1]].sum())
     if not longer:
         return f"longest {int(length[-1]):,}"

@@ -41,7 +41,7 @@ _ORDER = [*METHODS]
 
 
 def plot_methods(frames: Frames) -> Figure | None:
-    """Draw one panel per target with a line per method, or return None if no target has two.
+    """Draw one panel per target with a line per method, or return None without comparisons.
 
     A method has the same line in all panels. The source of a transfer is named in its panel.
     """
@@ -101,7 +101,7 @@ def _draw_panel(
 
 
 def _format_method_name(row: Row, has_models: bool) -> str:
-    """Return the label of a method, with its shots, and its model if several exist."""
+    """Return a method's label, with its shots, and with its model if there are several."""
     words = [
         "transfer, best source on dev" if row["method"] == TRANSFER else METHODS[row["method"]]
     ]

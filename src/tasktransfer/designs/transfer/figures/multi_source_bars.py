@@ -36,7 +36,7 @@ _PAIR = 0.8
 
 
 def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the multi-source runs of a dataset, one panel per model, or return None if it has none.
+    """Draw a dataset's multi-source runs in one panel per model, or return None without any.
 
     A solid bar is the delta of the run on all sources (mean over seeds). The pale bar on its left
     is the mean delta of the same sources one at a time. An asterisk marks a mean over fewer single
@@ -75,7 +75,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
 
 
 def get_bar_look(rank: int) -> PatchStyle:
-    """Return the look of an algorithm's bars: a colour and, for readers without it, a pattern."""
+    """Return the colour of an algorithm's bars, and a pattern that is readable without colour."""
     look = get_series_look(rank)
     return {"facecolor": look.colour, "edgecolor": "white", "hatch": look.hatch, "linewidth": 0.0}
 

@@ -12,7 +12,9 @@ from tasktransfer.results.metadata import order_names
 
 
 def select_dataset(frames: Frames, dataset: str) -> Frames:
-    """Return the frames with the rows of one dataset. Frames without a dataset column are empty.
+    """Return the frames with only the rows of one dataset.
+
+    Frames without a dataset column are empty.
 
     ``metadata`` keeps only the dataset's tasks and drops the whole study's records and config, so
     that a figure changes only if its frames change.
@@ -45,24 +47,24 @@ def _select_rows(frame: pd.DataFrame, dataset: str) -> pd.DataFrame:
 
 
 def list_datasets(frames: Frames) -> list[str]:
-    """Return every dataset with finished or missing runs, in the study's order."""
+    """Return the datasets with finished or missing runs, in the study's order."""
     names = [*frames["transfer_runs"]["dataset"], *frames["missing_runs"]["dataset"]]
     return frames.metadata.order_names("dataset", names)
 
 
 def select_single_source_cells(frames: Frames, dataset: str) -> pd.DataFrame:
-    """Return the single-source cells of one dataset: columns of ``columns.CELLS``."""
+    """Return the single-source cells of one dataset, with the columns ``columns.CELLS``."""
     cells = frames["cells"]
     return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
 
 
 def count_seeds(cells: pd.DataFrame) -> int:
-    """Return the number of distinct seeds in cells."""
+    """Return the number of different seeds in cells."""
     return len({seed for seeds in cells["seeds"] for seed in seeds})
 
 
 def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
-    """Map task to number of training instances, with the task names of the dataset's runs.
+    """Map each task to its number of training instances, by the task names of the dataset's runs.
 
     Tasks whose size the records do not contain are left out.
     """
@@ -74,7 +76,7 @@ def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
 
 
 def _list_tasks(frames: Frames, dataset: str) -> list[str]:
-    """Return every target and source of finished and missing runs and of cells.
+    """Return the targets and sources of finished runs, missing runs and cells.
 
     Cells are included because a figure may read cells alone.
     """
@@ -92,7 +94,7 @@ def _list_tasks(frames: Frames, dataset: str) -> list[str]:
 
 
 def _select_sizes(frames: Frames, dataset: str) -> pd.DataFrame:
-    """Return the sizes of a dataset's tasks and of its sources, which may be in other datasets."""
+    """Return the sizes of a dataset's tasks and of their sources, also from other datasets."""
     cells, sizes = frames["cells"], frames["sizes"]
     sources = set(cells.loc[cells["dataset"] == dataset, "source"])
     tasks = zip(sizes["dataset"], sizes["task"], strict=True)

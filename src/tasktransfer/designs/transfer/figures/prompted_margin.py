@@ -25,7 +25,7 @@ MarginRow = tuple[str, list[float]]
 def list_margin_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[MarginRow]:
-    """Return the rows below a dataset's heatmap, one per prompted model and number of shots."""
+    """Return the table rows below a heatmap, one per prompted model and number of shots."""
     if prompted is None:
         return []
     own = prompted[(prompted["dataset"] == dataset) & prompted["target"].isin(list(tasks))]
@@ -39,14 +39,14 @@ def list_margin_rows(
 
 
 def compute_margin_ratio(tasks: int, rows: int) -> float:
-    """Return the height of the margin as a fraction of a matrix with ``tasks`` rows."""
+    """Return the height of the margin relative to a matrix with ``tasks`` rows."""
     return max(0.9 * rows / tasks, 0.12)
 
 
 def draw_margin(
     axes: Axes, names: Sequence[str], margin: Sequence[MarginRow], scale: float
 ) -> None:
-    """Draw a table below all panels: one row per prompted model, one column per target."""
+    """Draw a table of scores below all panels, prompted models × targets."""
     for top, (_, scores) in enumerate(margin):
         there = [(float(x), float(top)) for x, score in enumerate(scores) if not np.isnan(score)]
         cell_grid.fill_cells(axes, there, [FILL] * len(there))

@@ -33,7 +33,7 @@ from tasktransfer.stats.best_fit import compute_mean_interval
 
 
 def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one row per model, sources on the left and targets on the right.
+    """Draw delta by number of samples, with sources on the left and targets on the right.
 
     A point is the mean delta over all cells whose source (or target) has that many training
     samples, with its 95 % interval. Tasks of equal size share one point. Lines are least-squares
@@ -71,7 +71,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, look: Look) -> bool:
-    """Draw the points and the line of one panel, and return whether there is a line."""
+    """Draw the points and the trend of one panel, and return whether there is a trend line."""
     despine(axes)
     if cells.empty:
         return False

@@ -30,7 +30,7 @@ from tasktransfer.results.frames import Frames
 
 
 def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
-    """Return the single-source cells whose tasks have known sizes, with their sample ratio.
+    """Return the single-source cells with the ratio of the source's to the target's training size.
 
     Returns:
         columns of ``columns.CELLS``; ``ratio``: training instances of the source divided by those
@@ -47,7 +47,7 @@ def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
 
 
 def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one panel per model, or return None if no single-source cell has both tasks' sizes.
+    """Draw delta by sample ratio in one panel per model, or return None without known sizes.
 
     A point is the mean over seeds of one algorithm, source and target. Lines are least-squares fits
     of delta on the logarithm of the ratio per target type, with their 95 % interval over tasks. A
@@ -75,7 +75,7 @@ def plot_sample_ratio(frames: Frames, dataset: str) -> Figure | None:
 
 
 def _draw_panel(axes: Axes, cells: pd.DataFrame, types: list[str]) -> bool:
-    """Draw the points and lines of one model, and return whether there is a line."""
+    """Draw the points and trends of one model, and return whether there is a trend line."""
     despine(axes)
     lines = False
     for name in types:

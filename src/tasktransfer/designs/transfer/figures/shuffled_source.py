@@ -10,7 +10,7 @@ from tasktransfer.results.frames import Frames
 
 
 def plot_shuffled_source(frames: Frames, dataset: str) -> Figure | None:
-    """Draw the heatmap of one dataset with the control ``shuffled_source`` as the baseline.
+    """Draw a dataset's heatmap of deltas minus the deltas of shuffled sources.
 
     A cell shows its delta minus the delta of its shuffled source. None if the control has no run.
     """

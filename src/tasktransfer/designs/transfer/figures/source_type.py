@@ -34,7 +34,7 @@ _GOLDEN = 0.6180339887
 
 
 def plot_source_type(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one panel per model, or return None if there is no single-source cell.
+    """Draw delta by type of source in one panel per model, or return None without a cell.
 
     Small points are cells (one source and target, mean over seeds), spread sideways so that they
     do not overlap. Large marks are their means with 95 % intervals.

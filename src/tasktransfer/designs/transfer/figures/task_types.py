@@ -41,6 +41,6 @@ def get_task_type(dataset: str, task: str) -> str:
 
 
 def list_types(dataset: str, tasks: Iterable[str]) -> list[str]:
-    """Return the distinct types of tasks, in the paper's order."""
+    """Return the distinct types of the tasks, in the paper's order."""
     types = {get_task_type(dataset, task) for task in tasks}
     return [name for name in LOOKS if name in types]

@@ -29,7 +29,7 @@ _MEANS = ["model", "algorithm", "target", "round"]
 
 
 def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
-    """Return mean, minimum and maximum over sources and seeds, by model, algorithm, target, round.
+    """Return the mean and range of curves over sources and seeds, by model, algorithm and target.
 
     Returns:
         Columns model, algorithm, target, round, ``runs`` (number of runs that reached the round),
@@ -44,13 +44,13 @@ def compute_mean_curves(curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_mean_curves(dataset: str, frames: Frames) -> pd.DataFrame:
-    """Return the mean curves of a dataset, which its figure shows."""
+    """Return the mean curves that the figure of a dataset shows."""
     curves = frames["training_curves"]
     return compute_mean_curves(curves[curves["dataset"] == dataset])
 
 
 def plot_training_curves(frames: Frames, dataset: str) -> Figure | None:
-    """Draw two panels per target, loss and dev score, with a line per model and algorithm.
+    """Draw the loss and the dev score of each target, with a line per model and algorithm.
 
     A line is the mean over sources and seeds, and its band the range of the runs. None without
     runs.

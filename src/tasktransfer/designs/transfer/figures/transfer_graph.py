@@ -56,7 +56,7 @@ _FADED = 0.25
 
 
 def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
-    """Draw one panel per model, or return None if there is no single-source cell.
+    """Draw one graph of tasks per model, or return None if there is no single-source cell.
 
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
     is dashed as well as red. Arrows are faded if no algorithm's delta is significant. Only the
@@ -104,7 +104,7 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
 
 
 def compute_arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
-    """Return the smallest absolute delta with an arrow, given at most ``most`` arrows per model.
+    """Return the smallest absolute delta that is drawn, for at most ``most`` arrows per model.
 
     It is 0 if no panel has more arrows. Otherwise it is rounded up to two digits, so that the
     caption can state it exactly. If that would leave no arrow, because all are nearly equal, it is
@@ -126,20 +126,20 @@ def compute_arrow_threshold(arrows: pd.DataFrame, most: int) -> float:
 
 
 def _place_nodes(count: int) -> list[tuple[float, float]]:
-    """Return points on the unit circle, clockwise from the top (two points: left and right)."""
+    """Place nodes on the unit circle, clockwise from the top (two nodes: left and right)."""
     first = np.pi if count == 2 else np.pi / 2
     angles = first - 2 * np.pi * np.arange(count) / count
     return [(float(np.cos(angle)), float(np.sin(angle))) for angle in angles]
 
 
 def _compute_axis_limits(count: int) -> tuple[float, float]:
-    """Return the limits of the y axis, with room for nodes and the names above and below them."""
+    """Return limits of the y axis with space for nodes and for names above and below."""
     heights = [y for _, y in _place_nodes(count)]
     return min(heights) - 0.3, max(heights) + 0.3
 
 
 def _draw_panel(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float) -> None:
-    """Draw the arrows of one panel, weak ones first, so that strong ones lie above them."""
+    """Draw the arrows of one panel, with strong arrows above weak ones."""
     position = dict(zip(tasks, _place_nodes(len(tasks)), strict=True))
     by_strength = arrows.sort_values("delta", key=lambda delta: delta.abs(), kind="stable")
     columns = ["source", "target", "delta", "significant"]
@@ -166,7 +166,7 @@ def _draw_panel(axes: Axes, arrows: pd.DataFrame, tasks: list[str], limit: float
 
 
 def get_arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
-    """Return colour, width (points) and line style of a delta.
+    """Return the colour, width (points) and line style of an arrow for a delta.
 
     Colour and width grow up to ``limit``. The pale middle of the diverging colours is left out,
     because it would be invisible on paper.

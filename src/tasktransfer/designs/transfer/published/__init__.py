@@ -55,7 +55,7 @@ _GROUP = ["dataset", "model"]
 
 
 def read_table1() -> pd.DataFrame:
-    """Read tasks and samples (Table 1): one row for each of the 17 tasks.
+    """Read the paper's Table 1, tasks and samples, with one row per task.
 
     Columns: dataset, task, short; task_type; metrics (those whose mean is the score, joined by
     ``;``); original_samples (of the original data set); train, dev (few-sample), test: samples.
@@ -64,7 +64,7 @@ def read_table1() -> pd.DataFrame:
 
 
 def read_table2() -> pd.DataFrame:
-    """Read aggregate single-source transfer (Table 2): 18 rows by dataset, model and algorithm.
+    """Read the paper's Table 2, aggregate single-source transfer by dataset, model and algorithm.
 
     Columns: dataset, model, algorithm; average_score, top1_score (0-100); average_sigma (of
     average_score; the paper does not define it); average_delta, top1_delta (points); bottom1_score
@@ -74,7 +74,7 @@ def read_table2() -> pd.DataFrame:
 
 
 def read_table3() -> pd.DataFrame:
-    """Read Table 3, three sources together or alone: one row per target, model and algorithm.
+    """Read the paper's Table 3, the gain of three sources together over each alone.
 
     Columns: dataset, target, short, model, algorithm; gain: delta of transfer from the top-3
     sources together, minus the mean delta of the three alone, points.
@@ -83,7 +83,7 @@ def read_table3() -> pd.DataFrame:
 
 
 def read_table6() -> pd.DataFrame:
-    """Read Table 6, the deltas of Table 3: one row per target, model and algorithm.
+    """Read the paper's Table 6, the deltas whose differences are Table 3.
 
     Columns: dataset, target, short, model, algorithm; single_source_delta: mean delta of the
     top-3 sources alone; multi_source_delta: all three together (points, NaN if not legible); note:
@@ -97,7 +97,7 @@ Agreement = Literal["same", "as far as legible", "other"]
 
 
 def read_sources() -> pd.DataFrame:
-    """Read the sources of the multi-source targets (Table 6): one row per target.
+    """Read the sources of each multi-source target from the paper's Table 6.
 
     Columns: dataset, target, short; sources: three joined by ``+``. ``|`` separates alternatives,
     and ``?`` marks a source that is not legible in the available copy.
@@ -106,7 +106,7 @@ def read_sources() -> pd.DataFrame:
 
 
 def compare_sources(target: str, ours: Collection[str]) -> Agreement:
-    """Return the agreement of a target's sources with those of Table 6.
+    """Compare a target's sources with its sources in the paper's Table 6.
 
     It is "other" if the table does not have the target.
     """
@@ -122,13 +122,13 @@ def compare_sources(target: str, ours: Collection[str]) -> Agreement:
 
 @cache
 def _read_source_slots() -> dict[str, list[set[str]]]:
-    """Return, by target, the candidate tasks for each of its three sources."""
+    """Map each target to the candidate tasks for each of its three sources."""
     rows = read_sources()[["target", "sources"]].itertuples(index=False, name=None)
     return {target: [set(slot.split("|")) for slot in joined.split("+")] for target, joined in rows}
 
 
 def check_consistency() -> pd.DataFrame:
-    """Check that Table 2 is consistent with itself and with our reading of its equations.
+    """Check that Table 2 agrees with itself and with our interpretation of its equations.
 
     Score minus delta is the mean baseline, which no algorithm changes. If top-1 score is the mean
     over targets of max(baseline, score), and top-1 delta the mean of max(0, delta), their
@@ -259,7 +259,7 @@ def add_published_values(
     also: Sequence[str] = (),
     differs: Callable[[Mapping[str, Any]], str] = lambda row: "",
 ) -> pd.DataFrame:
-    """Add published values and differences to ours (``present.published``).
+    """Add published values and their differences from ours (``present.published``).
 
     Args:
         frame: our values: ``keys`` and ``measures``, with the study's model names.
@@ -294,14 +294,14 @@ def add_published_values(
 
 
 def _get_published_name(comparable: Correspondence, key: str, row: Mapping[str, Any]) -> Any:
-    """Return the paper's name for a row's value of a key, or None if it cannot be compared."""
+    """Return the paper's name for a value of a row's key, or None if it is not in the paper."""
     if key == "dataset":
         return row[key] if row[key] in comparable.datasets else None
     return comparable.models.get(str(row[key])) if key == "model" else row[key]
 
 
 def list_difference_notes(frame: pd.DataFrame, comparable: Correspondence) -> list[str]:
-    """Return notes on the settings or members in which published values differ from ours."""
+    """Return notes on settings or averaged tasks that differ from those of published values."""
     notes = list_published_notes(frame, comparable.metadata, "")
     return [note.removeprefix("Published: . ") for note in notes if note != "Published: ."]
 
@@ -328,7 +328,7 @@ def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> st
 def describe_compared_columns(
     measures: Sequence[str], where: str, also: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the meanings of the columns that ``add_published_values`` adds.
+    """Return the meanings of the columns from ``add_published_values``.
 
     ``where`` is the paper's table, for example "Table 2"; ``also`` has meanings of further columns.
     """

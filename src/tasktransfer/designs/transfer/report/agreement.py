@@ -12,7 +12,7 @@ from tasktransfer.present.numbers import format_score
 
 
 def describe_agreement(agreement: pd.DataFrame) -> list[str]:
-    """Return sentences on the paper's central claim that transfer trends are specific to a model.
+    """Describe whether the study supports the paper's claim that transfer depends on the model.
 
     There is one sentence per dataset for models, and one for algorithms.
     """

@@ -41,7 +41,7 @@ NOTHING = "No conclusion about transfer is possible"
 
 
 def write_answer(frames: Frames) -> list[str]:
-    """Return the sentences of the answer, which the report prints at its top.
+    """Write the sentences of the answer at the top of the report.
 
     The first ones recommend methods for the user's own dialogues. The others are about transfer:
     the best source, the mean effects, the significant cells, and baselines that did not learn.
@@ -77,7 +77,7 @@ def write_answer(frames: Frames) -> list[str]:
 
 
 def select_own_targets(frames: Frames) -> pd.DataFrame:
-    """Return the compared methods of targets in the user's own files."""
+    """Return the rows of compared methods for targets in the user's own files."""
     methods = frames.get("methods", build_frame([], METHODS))
     own = [name for name in methods["dataset"].unique() if DATASETS[name].has_own_files]
     return methods[methods["dataset"].isin(own)]
@@ -97,8 +97,8 @@ def _describe_significant_cells(
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
-        f"Of {what}, {_count(len(better))} significantly better than the baseline and "
-        f"{_count(len(worse))} significantly worse (q ≤ 0.05)"
+        f"Of {what}, {_format_count(len(better))} significantly better than the baseline and "
+        f"{_format_count(len(worse))} significantly worse (q ≤ 0.05)"
         f"{_describe_collapsed_share(collapsed)}."
     )
     names = fit_short_names(
@@ -119,13 +119,13 @@ def _describe_significant_cells(
         )
 
 
-def _count(rows: int) -> str:
-    """Return a number with its verb: ``none is``, ``1 is`` or ``3 are``."""
+def _format_count(rows: int) -> str:
+    """Format a number with its verb: ``none is``, ``1 is`` or ``3 are``."""
     return f"{rows or 'none'} {'is' if rows < 2 else 'are'}"
 
 
 def _describe_collapsed_share(count: int) -> str:
-    """Return a clause on how many cells have runs that predict one label only, or "" for 0."""
+    """Return a clause on the cells whose runs predict a single label, or "" for no cell."""
     if not count:
         return ""
     verb = "has" if count == 1 else "have"
@@ -140,7 +140,7 @@ def _format_mean(row: Mapping[Any, Any]) -> str:
 def _describe_averages(
     summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    """Yield a sentence on the means over all pairs that differ significantly from 0."""
+    """Yield a sentence on each mean over all pairs that differs significantly from 0."""
     rows = summary[summary["joint_q"].notna()]
     significant = rows[rows["joint_q"] <= MOST_Q]
     if len(significant):

@@ -74,7 +74,7 @@ def _describe_highest(rows: Sequence[Row]) -> str:
 
 
 def _describe_others(rows: Sequence[Row]) -> str:
-    """Return a sentence on the significant changes after the first row, or "" if none is."""
+    """Describe the other significant changes after the first row, or return "" without any."""
     best, *others = rows
     named = [
         f"{get_algorithm_label(str(row['algorithm']))} ({_format_size(row)}, "

@@ -36,7 +36,7 @@ class BaselineState:
 
 
 def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> BaselineState:
-    """Return the state of a baseline.
+    """Describe the state of a baseline: whether it has learned, with its evidence.
 
     Args:
         frames: the study's frames.
@@ -80,7 +80,7 @@ def _select_place(table: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
 
 
 def _describe_learned(best: Row, collapsed: str) -> str:
-    """Return the state of a baseline that has learned, from the row of the best reference."""
+    """Describe a baseline that has learned, in comparison with the best reference."""
     q = best.get("q")
     more = f"; {collapsed}" if collapsed else ""
     if q is None or is_missing(q):

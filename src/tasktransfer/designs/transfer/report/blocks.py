@@ -38,7 +38,7 @@ LABELS = {
 
 
 def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Map section to blocks: the open answer, the heatmap, the targets, regret and agreement."""
+    """Map each section of the report to its blocks."""
     regret = describe_groups(frames["regret"]) if "regret" in frames else []
     lines = [*_merge_identical_sentences(regret)]
     lines += describe_agreement(frames["agreement"])
@@ -52,7 +52,7 @@ def build_blocks(frames: Frames) -> Mapping[str, Sequence[Block]]:
 
 
 def _merge_identical_sentences(sentences: Sequence[str]) -> Iterator[str]:
-    """Yield sentences ``group: statement``, or only one if all statements are identical."""
+    """Yield sentences ``group: statement``, or a single sentence for identical statements."""
     statements = {sentence.partition(": ")[2] for sentence in sentences}
     if len(sentences) > 1 and len(statements) == 1:
         yield f"All {len(sentences)} groups of dataset, model and algorithm: {statements.pop()}"
@@ -61,7 +61,7 @@ def _merge_identical_sentences(sentences: Sequence[str]) -> Iterator[str]:
 
 
 def _build_heatmap(frames: Frames) -> Block | None:
-    """Return the interactive heatmap, or None if the study has no transfer."""
+    """Return the interactive heatmap, or None for a study without transfer."""
     if not has_transfer(frames["transfer_runs"], frames["missing_runs"]):
         return None
     explain = " ".join(

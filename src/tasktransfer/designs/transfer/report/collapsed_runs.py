@@ -28,7 +28,7 @@ class CollapsedRuns:
         }
 
     def describe(self, cell: Mapping[Any, Any]) -> str:
-        """Return ``1 of 2 runs and 1 of 2 baselines predict one label only``.
+        """Describe the collapsed runs and baselines of a cell in words.
 
         Empty if none of the cell's runs and baselines does.
         """
@@ -41,7 +41,7 @@ class CollapsedRuns:
         return f"{' and '.join(parts)} {verb} one label only" if parts else ""
 
     def count(self, cell: Mapping[Any, Any]) -> int:
-        """Return how many of a cell's runs and baselines predict one label only."""
+        """Count a cell's runs and baselines that predict one label only."""
         return sum(int(count) for count, _ in self._select_counts(cell).values())
 
     def _select_counts(self, cell: Mapping[Any, Any]) -> dict[str, tuple[int, int]]:

@@ -29,7 +29,7 @@ def get_run_key(row: Mapping[str, Any]) -> RunKey:
 
 
 def group_curves(curves: pd.DataFrame) -> dict[RunKey, list[Curve]]:
-    """Map each run to its losses and dev scores by round. A loss is None if there is none."""
+    """Map each run to its losses and dev scores by round, with None for a missing loss."""
     ordered = curves.sort_values("round", kind="stable")
     return {
         key: [[round_significant(value) for value in rows[measure]] for measure in _MEASURES]
@@ -45,7 +45,7 @@ class TaskDetails(TypedDict):
 
 
 def describe_tasks(dataset: str, tasks: Sequence[str]) -> dict[str, TaskDetails]:
-    """Map task to its details.
+    """Map each task to the details that its card in the report shows.
 
     Tasks without a card, for example those of a plugin that is not loaded, are left out.
     """

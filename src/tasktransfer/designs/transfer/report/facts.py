@@ -23,7 +23,7 @@ from tasktransfer.results.metadata import Metadata, format_synthetic_mark
 
 
 def list_facts(frames: Frames) -> list[tuple[str, str]]:
-    """Return (name, value) of facts about a study: config, data, models, versions and counts."""
+    """Return facts about a study as (name, value): config, data, models, versions and counts."""
     runs, metadata = frames["transfer_runs"], frames.metadata
     models = runs.drop_duplicates("model")[["model", "family"]].itertuples(index=False, name=None)
     return [
@@ -46,7 +46,7 @@ def list_facts(frames: Frames) -> list[tuple[str, str]]:
 
 
 def _describe_all_seeds(runs: pd.DataFrame) -> str:
-    """Return the seeds of the transfers, and of the baselines if these differ."""
+    """Describe the seeds of transfers, and those of baselines if they differ."""
     of_baselines = sorted(runs.loc[runs["n_sources"] == 0, "seed"].unique())
     of_transfers = sorted(runs.loc[runs["n_sources"] > 0, "seed"].unique()) or of_baselines
     text = _describe_seeds(of_transfers)
@@ -79,14 +79,14 @@ def _list_algorithms(frames: Frames) -> list[str]:
 
 
 def _describe_seeds(numbers: list[int]) -> str:
-    """Return the count of seeds and their numbers."""
+    """Describe the number of seeds and their values."""
     plural = "" if len(numbers) == 1 else "s"
     listed = ", ".join(map(str, numbers))
     return f"{len(numbers)} seed{plural} (number{plural} {listed})" if numbers else "none"
 
 
 def _describe_datasets(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return (dataset, text) per dataset, with its data revision, split and number of tasks."""
+    """Describe each dataset by its revision, split and number of tasks, as (dataset, text)."""
     lines = []
     for dataset, rows in runs.groupby("dataset", sort=False):
         sample = " and ".join(

@@ -39,7 +39,7 @@ ONE_RUN = (
 def describe_first_sources(
     cells: pd.DataFrame, runs: pd.DataFrame, collapsed: pd.DataFrame | None = None
 ) -> list[str]:
-    """Return one or two sentences per target and model, or none for a study of many targets.
+    """Return sentences on the best source per target and model, or none if targets are many.
 
     Args:
         cells: columns of ``columns.CELLS``; only cells with one source are used.
@@ -68,7 +68,7 @@ def describe_first_sources(
 def _describe_best_source(
     best: Mapping[str, Any], group: pd.DataFrame, one_label: CollapsedRuns
 ) -> str:
-    """Return a sentence on the largest gain of a target and its significance."""
+    """Describe the largest gain of a target and its significance."""
     source = str(best["source"])
     named = source if is_foreign(source) else f"{best['dataset']}/{source}"
     how = get_algorithm_label(str(best["algorithm"]))
@@ -121,7 +121,7 @@ def _describe_chance(cell: Mapping[str, Any]) -> str:
 def _describe_sufficient_runs(
     cell: Mapping[str, Any], sources: int, seconds: float
 ) -> Iterator[str]:
-    """Yield a sentence on how many more seeds or test dialogues would make a gain significant.
+    """Yield a sentence on how many more seeds or test dialogues a significant gain would need.
 
     The gain is assumed to keep its present size. One part of its error falls with seeds, the other
     with dialogues.
@@ -156,7 +156,7 @@ def _describe_sufficient_runs(
 
 
 def _estimate_seconds(runs: pd.DataFrame, cell: Mapping[str, Any]) -> float:
-    """Return the training seconds of another seed: the transfer plus its target's baseline."""
+    """Estimate the training seconds of one more seed, for a transfer and its baseline."""
     own = runs[
         (runs["dataset"] == cell["dataset"])
         & (runs["model"] == cell["model"])

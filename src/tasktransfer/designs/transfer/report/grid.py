@@ -154,7 +154,7 @@ def find_best_algorithms(summary: pd.DataFrame) -> dict[str, str]:
 def _add_baseline_states(
     cards: dict[str, TaskDetails], frames: Frames, cells: pd.DataFrame
 ) -> dict[str, TaskDetails]:
-    """Add the states of each target's baselines to the target's card."""
+    """Add the states of each target's baselines to the target's entry."""
     several = cells["model"].nunique() > 1
     targets = cells.drop_duplicates(["model", "target"])
     for row in to_records(targets):
@@ -171,7 +171,7 @@ def _add_baseline_states(
 def _build_prompted_rows(
     prompted: pd.DataFrame | None, dataset: str, tasks: Sequence[str]
 ) -> list[PromptedRow]:
-    """Return the rows of prompted models below the heatmap, identical to the printed figure's."""
+    """Return rows of prompted models below the heatmap, as in the printed figure."""
     return [
         {
             "name": name,
@@ -197,7 +197,7 @@ def _build_cells(
     places: Mapping[RunName, int],
     limits: Mapping[str, float],
 ) -> list[HeatmapCell]:
-    """Return the cells with results (transfers, then baselines), then those with gaps only."""
+    """Return cells with results (transfers, then baselines), followed by cells without any."""
     gaps = _group_gaps(missing)
     pairs = _index_pairs(deltas, places)
     whole = cells[cells["delta"].notna()]
@@ -220,7 +220,7 @@ def _build_key(row: Mapping[str, Any]) -> Key:
 
 
 def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
-    """Return a mapping from cell to one line per planned run that is missing."""
+    """Map each cell to one line per planned run that is missing."""
     gaps: dict[Key, list[str]] = {}
     for row in to_records(missing):
         gaps.setdefault(_build_key(row), []).append(f"seed {row['seed']}: {row['reason']}")
@@ -230,7 +230,7 @@ def _group_gaps(missing: pd.DataFrame) -> dict[Key, list[str]]:
 def _index_pairs(
     deltas: pd.DataFrame, places: Mapping[RunName, int]
 ) -> dict[Key, list[list[int | None]]]:
-    """Map each cell to [run, its baseline] by seed, as indices in ``runs``."""
+    """Map each cell to the indices of its runs and their baselines in ``runs``, by seed."""
     pairs: dict[Key, list[list[int | None]]] = {}
     for row in to_records(deltas.sort_values("seed", kind="stable")):
         run, baseline = ((row[key], row["target"]) for key in ("digest", "baseline_digest"))
@@ -239,7 +239,7 @@ def _index_pairs(
 
 
 def _find_mixed_signs(deltas: pd.DataFrame) -> set[Key]:
-    """Return the cells in which one seed gains and another loses."""
+    """Return the cells with both gains and losses among their seeds."""
     known = deltas[deltas["delta"].notna()]
     keys = ["model", "algorithm", "source", "target"]
     ends = known.groupby(keys, sort=False)["delta"].agg(["min", "max"])
@@ -283,7 +283,7 @@ def _build_transfer_cell(
 
 
 def _choose_mark(row: Mapping[str, Any]) -> str:
-    """Return the name of the frame, ring or hatching that the printed heatmap gives a cell."""
+    """Return the frame, ring or hatching with which the printed heatmap marks a cell."""
     if row["no_interval"] == NO_INTERVAL:
         return "left-race"
     if row["n_seeds"] == 1:
@@ -294,7 +294,7 @@ def _choose_mark(row: Mapping[str, Any]) -> str:
 def _build_looks(
     row: Mapping[str, Any], limits: Mapping[str, float], *, faded: bool, mark: str
 ) -> dict[str, CellLook]:
-    """Return unit → text, fill, text colour, and whether the value is beyond the colour scale."""
+    """Map each unit to a cell's text, fill, text colour and whether it exceeds the colour scale."""
     points = _build_look(row["delta"], limits[POINTS], faded=faded)
     percent = _build_look(row["improvement"], limits[PERCENT], faded=faded)
     if math.isnan(row["improvement"]):
@@ -314,13 +314,13 @@ def _build_look(value: float, limit: float, *, faded: bool) -> CellLook:
 
 
 def _format_look(text: str, colour: Any, *, beyond: bool) -> CellLook:
-    """Return a look with the fill and the text colour as hexadecimal codes."""
-    ink = _choose_ink(to_rgb(to_hex(colour)))
+    """Format a cell's look, with colours as hexadecimal codes."""
+    ink = _choose_text_colour(to_rgb(to_hex(colour)))
     return {"text": text, "fill": to_hex(colour), "ink": ink, "beyond": beyond}
 
 
-def _choose_ink(colour: Any) -> str:
-    """Return pure black or white as the text colour.
+def _choose_text_colour(colour: Any) -> str:
+    """Choose pure black or white for the text on a fill.
 
     On a screen both then have a contrast of at least 4.5 (WCAG 2) on every fill. The printed
     figure's softer black does not reach that on medium fills.
@@ -331,7 +331,7 @@ def _choose_ink(colour: Any) -> str:
 def _build_baseline_cells(
     runs: pd.DataFrame, places: Mapping[RunName, int], gaps: Mapping[Key, list[str]]
 ) -> list[HeatmapCell]:
-    """Return the cells of the diagonal, which have the baseline scores of each model and task."""
+    """Return the diagonal cells, which show the baseline score of each model and task."""
     own = runs[runs["algorithm"] == BASELINE].sort_values("seed", kind="stable")
     baselines: list[HeatmapCell] = []
     for (model, target), rows in own.groupby(["model", "target"], sort=False):
@@ -348,7 +348,7 @@ def _build_baseline_cells(
                 "seeds": [int(seed) for seed in rows["seed"]],
                 "text": f"{score:.1f}" + ("*" if why else ""),
                 "fill": NEUTRAL,
-                "ink": _choose_ink(to_rgb(NEUTRAL)),
+                "ink": _choose_text_colour(to_rgb(NEUTRAL)),
                 "runs": [[places[digest, str(target)], None] for digest in rows["digest"]],
                 "gaps": why,
             }
@@ -359,7 +359,7 @@ def _build_baseline_cells(
 def _build_missing_cell(
     key: Key, why: Sequence[str], runs: Sequence[list[int | None]]
 ) -> HeatmapCell:
-    """Return a cell without a number. Its transfer run may exist while its baseline is missing."""
+    """Return a cell without a number, because its run or its baseline is missing."""
     model, algorithm, source, target = key
     return {
         "model": model,
@@ -374,5 +374,5 @@ def _build_missing_cell(
 
 
 def _round_number(value: Any) -> float | None:
-    """Round a number to ten significant digits for JSON, or return None for NaN."""
+    """Round a number to ten significant digits for JSON, with None for NaN."""
     return None if pd.isna(value) else float(f"{float(value):.10g}")

@@ -27,7 +27,7 @@ MOST_NAMES = 12
 
 
 def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
-    """Return each target's baselines with the best reference.
+    """Compare each target's baselines with the best reference.
 
     Returns:
         Columns dataset, model, target, score, reference, reference_score and state. If references
@@ -42,7 +42,7 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines have not learned, according to a reference or collapse.
+    """Return the targets whose baselines have not learned: collapsed, or not above references.
 
     Baselines have collapsed if at least half of their runs predict one label only.
     """
@@ -63,7 +63,7 @@ def _select_targets(rows: pd.DataFrame, dataset: str, model: str) -> list[str]:
 
 
 def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
-    """Compare baselines with the best reference by their mean scores, without an interval.
+    """Compare baselines with the best reference by mean scores, without intervals.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -85,7 +85,7 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 
 
 def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells of targets whose baselines have learned.
+    """Return the cells whose targets have baselines that have learned.
 
     All cells are returned if the study has no references with intervals.
 
@@ -102,7 +102,7 @@ def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.Data
 
 
 def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
-    """Return the baselines that have not learned, those furthest below the reference first.
+    """Return baselines that have not learned, sorted by distance below the reference.
 
     Args:
         compared: result of ``compare_with_best_reference``, which may be empty.
@@ -120,7 +120,7 @@ def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
 def format_unlearned_list(
     compared: pd.DataFrame, shorts: Mapping[tuple[str, str], str], *, has_sources: bool = True
 ) -> str:
-    """Return a sentence that lists all baselines that have not learned, or "" if all have.
+    """Return a sentence that lists all baselines that have not learned, or "" without any.
 
     If references have intervals, it is followed by sentences on the significant differences.
 
@@ -158,7 +158,7 @@ def format_unlearned_list(
 
 
 def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> str:
-    """Return two sentences on the baselines that differ significantly from their reference."""
+    """Describe the baselines that differ significantly from their references."""
     first = "None of these differences is significant (q > 0.05)."
     if below:
         first = f"Significantly below it (q ≤ 0.05): {join_names(below, MOST_NAMES)}."
@@ -170,7 +170,7 @@ def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> str:
 
 
 def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
-    """Return a clause on how many baselines have not learned: ``8 of 17 baselines have …``."""
+    """Return a clause such as ``8 of 17 baselines have not learned``."""
     count = f"{len(unlearned)} of {len(compared)} baselines"
     who = "The baseline" if len(compared) == 1 else count
     return f"{who} {'has' if len(unlearned) == 1 else 'have'} not learned"

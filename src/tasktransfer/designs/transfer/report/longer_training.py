@@ -16,7 +16,7 @@ LONGER_ALGORITHM = "multitask_finetune"
 
 
 def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> Iterator[str]:
-    """Yield the mean effect over ``longer_baseline``, or a warning that it is unknown.
+    """Yield the mean effect in comparison with ``longer_baseline``, or a warning if it is unknown.
 
     The warning is for studies whose mean effect over the baseline is significantly positive.
 

@@ -87,7 +87,7 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
 
 
 def _format_method(row: Row, has_models: bool) -> str:
-    """Return a method in words, with its model if the study has several."""
+    """Describe a method in words, with its model if the study has several."""
     method = str(row["method"])
     if method == MOST_FREQUENT:
         return f"the {METHODS[method]}"
@@ -113,7 +113,7 @@ def _format_delta(row: Row) -> str:
 
 
 def _compare_cost(row: Row, chosen: Row) -> str:
-    """Return a clause on the ratio of training times, or "" if it is unknown or about 1."""
+    """Compare training times by their ratio, or return "" if it is unknown or about 1."""
     spent, least = float(row["seconds"]), float(chosen["seconds"])
     if not (math.isfinite(spent) and least > 0) or spent < LEAST_RATIO * least:
         return ""

@@ -26,7 +26,7 @@ MOST = 3
 
 
 def build_open_answer(frames: Frames) -> list[Block]:
-    """Return the blocks of the answer's open part.
+    """Return the blocks that the report shows unfolded below its answer.
 
     A study of one or two targets has no sentences on algorithms, because its answer is about
     sources.
@@ -54,7 +54,7 @@ def _list_average_changes(frames: Frames) -> Iterator[Block]:
 
 
 def _map_short_names(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
-    """Return (dataset, task) → the task's declared short name, unless two tasks share it."""
+    """Map each (dataset, task) to its declared short name, unless two tasks share the name."""
     if compared.empty:
         return {}
     shorts: dict[tuple[str, str], str] = {}

@@ -13,7 +13,7 @@ LEAST = 0.5
 
 
 def describe_seed_limit(cells: pd.DataFrame) -> str:
-    """Return a sentence on cells that could not be significant even with a change of 100 points.
+    """Return a sentence on cells with too few seeds for any change to be significant.
 
     A single cell has q ≤ 0.05 if its p is at most 0.05 divided by the number of tests. At the
     cell's standard error, this may need more than 100 points. Empty if that holds for fewer than

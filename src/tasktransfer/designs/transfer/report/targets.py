@@ -77,12 +77,12 @@ class TargetBlock:
 
     @property
     def is_significant(self) -> bool:
-        """True if any source has a significant effect."""
+        """True if any source has a significant effect on the target."""
         return any(row.is_significant for row in self.rows)
 
 
 def render_targets(frames: Frames) -> Markup | None:
-    """Return the section's HTML, or None if no pair of tasks has a delta."""
+    """Return the section on targets as HTML, or None if no pair of tasks has a delta."""
     blocks = [*build_target_blocks(frames)]
     if not blocks:
         return None
@@ -100,7 +100,7 @@ def render_targets(frames: Frames) -> Markup | None:
 
 
 def build_target_blocks(frames: Frames) -> Iterator[TargetBlock]:
-    """Yield a block per dataset, model and target, in the study's order."""
+    """Yield a block per dataset, model and target, in the order of the study."""
     cells = frames["cells"]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     several = singles["model"].nunique() > 1
@@ -159,7 +159,7 @@ def _build_row(row: Row, shorts: dict[str, str], limit: float) -> EffectRow:
 
 
 def _build_bar(row: Row, limit: float) -> IntervalBar:
-    """Return a row's interval on a scale from ``-limit`` to ``limit``, truncated at its ends."""
+    """Return a row's interval as a bar, truncated at the scale from ``-limit`` to ``limit``."""
 
     def place(value: float) -> float:
         within = min(max(value, -limit), limit)
@@ -173,7 +173,7 @@ def _build_bar(row: Row, limit: float) -> IntervalBar:
 
 
 def describe_verdict(row: Row) -> str:
-    """Return a cell's verdict: ``q = 0.012``, ``interval above 0, but q = 0.535``, and so on."""
+    """Format a cell's verdict, such as ``interval above 0, but q = 0.535``."""
     if row["n_seeds"] < 2 or is_missing(row["q"]):
         return "not tested"
     q = format_named_p("q", row["q"])
@@ -185,7 +185,7 @@ def describe_verdict(row: Row) -> str:
 
 
 def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> str:
-    """Return a phrase on the highest change of a target's sources.
+    """Return a phrase on the largest change among a target's sources.
 
     It names no source if the highest changes are a tie at 0.
     """
@@ -198,7 +198,7 @@ def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> 
 
 
 def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
-    """Return a sentence on the source that is best on dev, from the table of methods.
+    """Return a sentence on the source with the best dev score, from the table ``methods``.
 
     Its test score has no selection bias from the test split. Empty if the table has no such row.
     """

@@ -119,7 +119,7 @@ def _compute_collapse_numbers(runs: Sequence[_Run], root: Path, target: str) -> 
 
 
 def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, float]:
-    """Return a run's most frequent answer (parts joined by ", ") and its test-set fraction."""
+    """Read a run's most frequent answer (parts joined by ", ") and its fraction of the test set."""
     path = root / run.file
     expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:
@@ -138,7 +138,7 @@ _Key = tuple[str, str, str, str]
 
 
 def make_labels(frames: Frames) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the frame ``labels``."""
+    """Yield the rows of the frame ``labels`` (scores by label)."""
     for key, runs in frames.compute_once(_read_answers).items():
         labels = get_task(key[0], key[2]).labels
         for scores in compute_label_scores(runs):
@@ -157,7 +157,7 @@ def make_confusions(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _read_answers(frames: Frames) -> dict[_Key, list[LabelAnswers]]:
-    """Map (dataset, model, target, method) to answers, one entry per seed in ascending order."""
+    """Map (dataset, model, target, method) to the answers of each seed."""
     collected = frames.collected
     answers_by_seed: dict[_Key, dict[int, LabelAnswers]] = {}
     for run in collected.runs:
@@ -195,7 +195,7 @@ _Predictions = dict[_Instance, dict[_Method, dict[int, str]]]
 
 
 def make_errors(frames: Frames) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of the frame ``errors``: by task, the instances with the most errors first."""
+    """Yield the rows of the frame ``errors``, with the most difficult instances of a task first."""
     for (dataset, target), instances in _read_predictions(frames).items():
         errors = {key: _count_errors(key[1], methods) for key, methods in instances.items()}
         for key in sorted(filter(errors.__getitem__, errors), key=lambda key: (-errors[key], key)):
@@ -209,14 +209,14 @@ def make_errors(frames: Frames) -> Iterator[tuple[Any, ...]]:
 
 
 def _count_errors(gold: str, methods: Mapping[_Method, Mapping[int, str]]) -> float:
-    """Return the sum over methods of the fraction of their seeds with a wrong prediction."""
+    """Return the number of methods that are wrong, each weighted by its fraction of wrong seeds."""
     return sum(
         sum(label != gold for label in seeds.values()) / len(seeds) for seeds in methods.values()
     )
 
 
 def _read_predictions(frames: Frames) -> dict[_Task, _Predictions]:
-    """Map (dataset, target) to predictions of baselines and references for the user's own tasks.
+    """Read the predictions of baselines and references on the user's own tasks.
 
     The reference that predicts the most frequent label is left out.
     """

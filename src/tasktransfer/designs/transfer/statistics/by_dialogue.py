@@ -82,7 +82,7 @@ class Run:
 
 
 def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
-    """Map (model, digest of the stage, target) to run.
+    """Map each (model, digest of the stage, target) to its run.
 
     Two models of a study may have the same weights and therefore the same stages. A stage may be
     tested on several targets.
@@ -96,7 +96,7 @@ def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
 
 
 def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
-    """Return each instance's contribution to the sums of the run's score, (instances, columns).
+    """Read each instance's terms of the sums behind a run's score, (instances, columns).
 
     Raises:
         RecordError: the predictions file has changed since it was collected.
@@ -113,7 +113,7 @@ def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
 def build_resampling_units(
     root: Path, target: str, instances: int, tested: Sequence[PredictionsFile]
 ) -> Units:
-    """Return the resampling units of one test set.
+    """Return the units of a test set that are resampled.
 
     Args:
         root: the results folder that files are relative to.
@@ -166,14 +166,14 @@ class DialogueScores:
 
 
 def make_dialogue_scores(frames: Frames) -> dict[tuple[str, str], DialogueScores]:
-    """Return the scores by dialogue of a study's transfer runs."""
+    """Return the dialogue scores of a study's transfer runs."""
     return compute_dialogue_scores(frames["transfer_runs"], Path(frames.study.config.results))
 
 
 def compute_dialogue_scores(
     runs: pd.DataFrame, root: Path
 ) -> dict[tuple[str, str], DialogueScores]:
-    """Map (dataset, target) to scores by dialogue of all runs with predictions.
+    """Map (dataset, target) to the dialogue scores of all runs with predictions.
 
     Targets whose runs have several test sets, or fewer than four test dialogues, are left out.
 
@@ -230,7 +230,7 @@ UNKNOWN = Confidence(np.nan, np.nan, np.nan, np.nan)
 def compute_joint_interval(
     group: pd.DataFrame, dialogues: Mapping[tuple[str, str], DialogueScores]
 ) -> Confidence:
-    """Return the 95 % interval of the mean delta over pairs, and the p of a mean delta of 0.
+    """Return the 95 % interval of the mean delta over pairs, and its p-value.
 
     NaN with one seed, if a pair has fewer seeds than others, or if a run has no predictions.
 
@@ -269,7 +269,7 @@ def compute_joint_interval(
 
 
 def _sum_pulls(rows: pd.DataFrame, tested: DialogueScores, seeds: list[int]) -> Floats | None:
-    """Sum each dialogue's influence on the deltas over sources, (seeds, dialogues)."""
+    """Sum each dialogue's influence on deltas over all sources, (seeds, dialogues)."""
     total = np.zeros((len(seeds), len(tested.names)))
     names = rows[["model", "seed", "digest", "baseline_digest"]]
     for model, seed, run, baseline in names.itertuples(index=False, name=None):

@@ -68,7 +68,7 @@ class _Cell:
 
     @property
     def tested_on(self) -> tuple[str, int, Scoring] | None:
-        """Test set, its size and its scoring rules.
+        """Test set of a cell, with its size and its scoring rules.
 
         None if a run has no predictions, or if these differ between the runs, because instances
         cannot be paired then.
@@ -148,7 +148,7 @@ def compute_cells(
 
 
 def _add_q(table: pd.DataFrame) -> pd.DataFrame:
-    """Add ``q`` and ``significant``, from the ``p`` of all rows with several seeds."""
+    """Add the columns ``q`` and ``significant`` from the ``p`` of rows with several seeds."""
     families = [table["dataset"], table["n_sources"] > 1]
     several = table["p"].where(table["n_seeds"] > 1)
     table["q"] = several.groupby(families, sort=False).transform(compute_q_values)
@@ -208,8 +208,8 @@ class _ResamplingUnits:
         for (key, _), run in on_test_sets.items():
             self.predictions[key].append(run.predictions)
 
-    def find_units(self, cell: _Cell) -> Units | None:
-        """Return a cell's units, or None if a run has no predictions or the test sets differ."""
+    def find_resampling_units(self, cell: _Cell) -> Units | None:
+        """Return a cell's resampling units, or None if its runs cannot be resampled together."""
         if cell.tested_on is None:
             return None
         key = self._build_key(cell)
@@ -230,11 +230,11 @@ class _ResamplingUnits:
 
 
 def _hash_inputs(cell: _Cell, resampling: _ResamplingUnits) -> str:
-    """Return the digest of everything that a row depends on, including the code's version."""
+    """Return the digest of all inputs of a row, including the code's version."""
     card = get_task(cell.dataset, cell.target) if cell.tested_on else None
     scored_by = repr((card.labels, card.metrics, card.paper_metrics)) if card else ""
     members = [[_list_run_inputs(run) for run in runs] for runs in (cell.transfers, cell.baselines)]
-    units = resampling.find_units(cell)
+    units = resampling.find_resampling_units(cell)
     settings = [draws.VERSION, bootstrap.VERSION, bootstrap.LEVEL]
     of_test_set = [cell.tested_on, units.digest if units else None]
     return compute_digest([settings, scored_by, of_test_set, cell.names, members])
@@ -247,7 +247,7 @@ def _list_run_inputs(run: Run) -> Values:
 def digest_inputs(
     runs: pd.DataFrame, deltas: pd.DataFrame, root: Path, more_baseline_seeds: Collection[int] = ()
 ) -> list[str]:
-    """Return the column ``inputs`` as it would be computed now.
+    """Return the value of the column ``inputs`` for the current records.
 
     A row of an earlier table with another digest is outdated.
 
@@ -260,7 +260,7 @@ def digest_inputs(
 
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
-    """Map a row's ``inputs`` to its numbers that do not depend on other rows."""
+    """Map each row's ``inputs`` to the numbers that do not depend on other rows."""
     if previous is None or list(previous.columns) != list_column_names(columns.CELLS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
@@ -275,11 +275,11 @@ def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
 def _compute_rows(
     cells: Iterable[_Cell], root: Path, resampling: _ResamplingUnits
 ) -> dict[Values, Values]:
-    """Map a cell's names to the numbers of its row that do not depend on other rows."""
+    """Compute each row's numbers that do not depend on other rows, by cell."""
     estimated = list(_estimate_cells(cells, root, resampling))
     sure = bootstrap.compute_confidences([estimate for _, estimate in estimated])
     return {
-        cell.names: _build_row(cell, resampling.find_units(cell), estimate, confidence)
+        cell.names: _build_row(cell, resampling.find_resampling_units(cell), estimate, confidence)
         for (cell, estimate), confidence in zip(estimated, sure, strict=True)
     }
 
@@ -295,7 +295,7 @@ def _estimate_cells(
     for cell in cells:
         groups[cell.dataset, cell.target, cell.tested_on].append(cell)
     for members in show_progress(groups.values(), "intervals of test sets"):
-        units = resampling.find_units(members[0])
+        units = resampling.find_resampling_units(members[0])
         if units is None:
             for cell in members:
                 runs = (_build_trainings(cell.transfers), _build_trainings(cell.baselines))
@@ -307,7 +307,7 @@ def _estimate_cells(
 def _estimate_resampled_cells(
     cells: list[_Cell], root: Path, units: Units
 ) -> Iterator[tuple[_Cell, Estimate]]:
-    """Yield each cell of one test set with its estimate. Each baseline is read only once."""
+    """Yield the cells of one test set with their estimates, reading each baseline only once."""
     dataset, target, tested_on = cells[0].dataset, cells[0].target, cells[0].tested_on
     assert tested_on is not None
     _, instances, fidelity = tested_on

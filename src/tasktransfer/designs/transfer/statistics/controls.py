@@ -69,7 +69,7 @@ def compute_control_cells(
     root: Path,
     previous: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Compute the table ``control_cells``: the result of ``cells`` with controls as baselines.
+    """Compute the table ``control_cells``, which is ``cells`` with controls instead of baselines.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -103,7 +103,7 @@ def compute_control_cells(
 def compute_controls(
     over: pd.DataFrame, heatmap_cells: pd.DataFrame, names: Sequence[str]
 ) -> pd.DataFrame:
-    """Compute the table ``controls``: one row per single-source cell and control of the study.
+    """Compute the table ``controls``, with one row per single-source cell and control.
 
     Args:
         over: columns of ``columns.CONTROL_CELLS``.
@@ -138,7 +138,7 @@ def compute_controls(
 def replace_baselines(
     control: str, runs: pd.DataFrame, control_runs: pd.DataFrame
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield (runs, deltas) in which a control's runs replace the baselines.
+    """Yield runs and deltas after replacing baselines by a control's runs.
 
     A target has one baseline, so a control with one run per source yields one pair of frames per
     source.
@@ -189,7 +189,7 @@ class ControlEffect:
 
 
 def judge_cell(delta: float, q: float, over: Sequence[ControlEffect]) -> str:
-    """Return the verdict on a cell, which says whether its source explains its gain.
+    """Return the verdict on whether a cell's gain comes from its source.
 
     Args:
         delta, q: the cell relative to the baseline; q is NaN without a test.
@@ -223,13 +223,13 @@ _GROUP = ["dataset", "model", "algorithm"]
 
 
 def make_control_summary(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``control_summary``."""
+    """Return the frame ``control_summary``, mean differences from controls."""
     root = Path(frames.study.config.results)
     return summarise_controls(frames["transfer_runs"], frames["control_runs"], root)
 
 
 def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """Compute the table ``control_summary``: a row per dataset, model, algorithm and control.
+    """Compute the table ``control_summary``, one row per dataset, model, algorithm and control.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -249,7 +249,7 @@ def summarise_controls(runs: pd.DataFrame, control_runs: pd.DataFrame, root: Pat
 def _summarise_control(
     control: str, parts: Sequence[tuple[pd.DataFrame, pd.DataFrame]], root: Path
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a control, without q. ``parts`` has its runs and deltas."""
+    """Yield the rows of one control in ``control_summary``, without q."""
     empty = build_frame([], columns.DELTAS)
     deltas = pd.concat([empty, *(deltas for _, deltas in parts)], ignore_index=True)
     deltas = deltas[deltas["delta"].notna()]

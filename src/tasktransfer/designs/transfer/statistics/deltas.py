@@ -41,19 +41,19 @@ GROUP = ["dataset", "model", "algorithm"]
 
 
 def select_single_source(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of deltas or cells that have one source and a delta."""
+    """Return the rows of single-source transfers that have a delta."""
     return frame[(frame["n_sources"] == 1) & frame["delta"].notna()]
 
 
 def list_distinct(values: pd.Series, key: str, order: Order | None) -> list[str]:
-    """Return the distinct names in a column: in the study's order, then others alphabetically."""
+    """Return the distinct names in a column, in the study's order (other names alphabetically)."""
     return order_names(sorted(values.unique()), (order or {}).get(key, ()))
 
 
 def group_by_dataset(
     frame: pd.DataFrame, order: Order | None
 ) -> Iterator[tuple[str, list[str], dict[tuple[str, str], pd.DataFrame]]]:
-    """Yield each dataset's name, its tasks in order, and its rows by (model, algorithm)."""
+    """Yield each dataset with its ordered tasks and its rows by (model, algorithm)."""
     singles = select_single_source(frame)
     for dataset in list_distinct(singles["dataset"], "dataset", order):
         rows = singles[singles["dataset"] == dataset]
@@ -66,7 +66,7 @@ def group_by_dataset(
 
 
 def build_cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -> Floats:
-    """Return the deltas of one group as an array, sources × targets × seeds, NaN if missing."""
+    """Return a group's deltas as an array (sources, targets, seeds), with NaN for missing ones."""
     result = np.full((len(tasks), len(tasks), len(seeds)), np.nan)
     positions = (
         _locate_values(rows["source"], tasks),
@@ -78,7 +78,7 @@ def build_cube(rows: pd.DataFrame, tasks: Sequence[str], seeds: Sequence[int]) -
 
 
 def build_matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Floats:
-    """Return a column of distinct pairs as an array, sources × targets, NaN if missing.
+    """Return a column as a matrix (sources, targets), with NaN for missing pairs.
 
     Pairs with other tasks are left out.
     """
@@ -90,13 +90,13 @@ def build_matrix(rows: pd.DataFrame, tasks: Sequence[str], column: str) -> Float
 
 
 def _locate_values(values: pd.Series, names: Sequence[Any]) -> NDArray[np.intp]:
-    """Return the index of each value in ``names``, or -1 if it is absent."""
+    """Return the index of each value in ``names``, or -1 for an absent value."""
     positions: NDArray[np.intp] = pd.Index(names).get_indexer(pd.Index(values))
     return positions
 
 
 def average_over_seeds(values: Floats) -> Floats:
-    """Return the mean over the last axis, ignoring NaN, or NaN if all values are missing."""
+    """Return the mean over the last axis, ignoring NaN values."""
     there = ~np.isnan(values)
     total: Floats = np.where(there, values, 0.0).sum(axis=-1)
     count = there.sum(axis=-1)
@@ -108,20 +108,20 @@ def average_over_seeds(values: Floats) -> Floats:
 
 
 def make_race(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``race``, for a study whose pairs race."""
+    """Return the frame ``race``, one row per racing pair."""
     race = read_study_race(frames.study)
     assert race is not None
     return compute_race_table(frames["deltas"], race)
 
 
 def read_study_race(study: Study) -> Race | None:
-    """Return the race of a study so far, or None if its pairs do not race."""
+    """Return the current state of a study's race, or None for a study without a race."""
     config = get_transfer_config(study)
     return read_race(config.racing, config.seeds, config.results)
 
 
 def select_fresh_deltas(frames: Frames) -> pd.DataFrame:
-    """Return the deltas that statistics use, without the selection seeds of a race."""
+    """Return the deltas for statistics, without the seeds on which a race selected pairs."""
     race = read_study_race(frames.study)
     return frames["deltas"] if race is None else drop_selection_seeds(frames["deltas"], race)
 
@@ -129,7 +129,7 @@ def select_fresh_deltas(frames: Frames) -> pd.DataFrame:
 def choose_continuing_pairs(
     deltas: pd.DataFrame, runs: pd.DataFrame, race: Race, share: float
 ) -> list[dict[str, str]]:
-    """Return the pairs that continue after the current round, in the form of the selection file.
+    """Return the pairs that continue after the current round, as written to the selection file.
 
     Args:
         deltas: columns of ``columns.DELTAS``.
@@ -141,7 +141,7 @@ def choose_continuing_pairs(
     dev = select_dev_deltas(single, runs)
     means: dict[Cell, float] = {}
     for names, rows in dev.groupby(list(NAMES), sort=False):
-        if set(rows["seed"]) >= set(race.seeds_now):
+        if set(rows["seed"]) >= set(race.current_seeds):
             means[_build_cell(names)] = float(rows["delta"].mean())
     of_target: dict[tuple[str, ...], int] = {}
     for cell in means:
@@ -175,7 +175,7 @@ def compute_race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Return deltas without the selection seeds of pairs that are in the last round.
+    """Return deltas without selection seeds, for pairs in a race's last round.
 
     Deltas of pairs that left, and of several sources, are unchanged.
     """
@@ -189,7 +189,7 @@ def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
-    """Return cells in which pairs that left the race have neither interval nor test."""
+    """Return the cells without intervals and tests for pairs that left the race."""
     names = cells[list(NAMES)].itertuples(index=False, name=None)
     left = np.array([find_last_round(race, _build_cell(cell)) is not None for cell in names], bool)
     left &= (cells["n_sources"] == 1).to_numpy()
@@ -202,7 +202,7 @@ def drop_intervals(cells: pd.DataFrame, race: Race) -> pd.DataFrame:
 
 
 def find_last_round(race: Race, cell: Cell) -> int | None:
-    """Return the round after which a pair left the race, or None if it has not left."""
+    """Return the round after which a pair left the race, or None if it is still in it."""
     rounds = enumerate(race.kept, start=1)
     return next((number for number, kept in rounds if cell not in kept), None)
 

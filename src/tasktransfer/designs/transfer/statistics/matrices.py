@@ -39,7 +39,7 @@ MOST_SPLITS = 40
 
 
 def make_agreement(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``agreement``."""
+    """Return the frame ``agreement`` between transfer matrices."""
     return compute_agreement(frames.compute_once(select_fresh_deltas), frames.metadata.order)
 
 
@@ -72,7 +72,7 @@ def compute_agreement(deltas: pd.DataFrame, order: Order | None = None) -> pd.Da
 
 
 def summarise_agreement(agreement: pd.DataFrame) -> pd.DataFrame:
-    """Summarise the agreement of models and of algorithms, in one row per dataset and type.
+    """Summarise the agreement between models and between algorithms, one row per dataset.
 
     Args:
         agreement: columns of ``columns.AGREEMENT``.
@@ -107,7 +107,7 @@ _Key = tuple[str, str]
 def _list_comparisons(
     keys: Sequence[_Key],
 ) -> Iterator[tuple[tuple[str, str, str, str], _Key, _Key]]:
-    """Yield (between, held, a, b) and the keys of the two matrices, models first."""
+    """Yield the pairs of transfer matrices that are compared, models first."""
     for between, compared in (("model", 0), ("algorithm", 1)):
         for a, b in itertools.combinations(keys, 2):
             if a[1 - compared] == b[1 - compared]:
@@ -115,13 +115,13 @@ def _list_comparisons(
 
 
 def _compare_matrices(a: Floats, b: Floats, *names: str) -> tuple[Any, ...]:
-    """Compute the numbers of a row from two groups' deltas (sources × targets × seeds)."""
+    """Compare two transfer matrices from their deltas (sources × targets × seeds)."""
     correlation = compute_matrix_correlation(average_over_seeds(a), average_over_seeds(b), *names)
     return *astuple(correlation), *_compare_halves(a, b, *names)
 
 
 def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
-    """Compute ``disjoint`` and ``reliability`` of two groups (sources × targets × seeds)."""
+    """Compare the matrices of disjoint seed halves, and compute their reliability."""
     # Use only what both groups have, so that the two numbers cover the same cells and seeds.
     both = ~(np.isnan(a) | np.isnan(b))
     a, b = np.where(both, a, np.nan), np.where(both, b, np.nan)
@@ -142,7 +142,7 @@ def _compare_halves(a: Floats, b: Floats, *names: str) -> tuple[float, float]:
 def _split_seeds(
     seeds: np.ndarray[Any, np.dtype[np.int64]], random: np.random.Generator
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield splits of the seeds into halves: all splits, or 40 random ones if there are more.
+    """Yield divisions of the seeds into halves: all divisions, or 40 random ones.
 
     Nothing is yielded for one seed.
     """
@@ -169,7 +169,7 @@ _CELL = ["dataset", "model", "algorithm", "source", "target"]
 
 
 def make_asymmetry(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``asymmetry``."""
+    """Return the frame ``asymmetry``, which compares both directions of a pair of tasks."""
     deltas = frames.compute_once(select_fresh_deltas)
     return compute_asymmetry(frames["cells"], deltas, frames.metadata.order)
 
@@ -223,7 +223,7 @@ _BySeed = Mapping[int, float]
 
 
 def _group_by_seed(deltas: pd.DataFrame) -> dict[tuple[str, ...], dict[int, float]]:
-    """Map (dataset, model, algorithm, source, target) to a mapping from seed to delta."""
+    """Map each (dataset, model, algorithm, source, target) to its deltas by seed."""
     series: dict[tuple[str, ...], dict[int, float]] = {}
     columns = select_single_source(deltas)[[*_CELL, "seed", "delta"]]
     for *key, seed, delta in columns.itertuples(index=False, name=None):
@@ -266,7 +266,7 @@ def _estimate_difference(
 
 
 def _get_test_degrees(cell: Any) -> float:
-    """Return the degrees of freedom of a cell's test error, or 1 if that error is always 0."""
+    """Return the degrees of freedom of a cell's test error, or 1 if the error is always 0."""
     return 1.0 if math.isnan(cell.test_degrees) else float(cell.test_degrees)
 
 
@@ -289,12 +289,12 @@ def _compute_seed_variance(differences: Floats, *, alone: bool) -> float:
 
 
 def make_variance(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``variance``."""
+    """Return the frame ``variance``, the variance components of deltas."""
     return compute_variance(frames.compute_once(select_fresh_deltas), frames.metadata.order)
 
 
 def compute_variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.DataFrame:
-    """Estimate four components, one row each, for each dataset, model and algorithm.
+    """Estimate four variance components for each dataset, model and algorithm.
 
     The model has crossed random effects::
 
@@ -334,7 +334,7 @@ def compute_variance(deltas: pd.DataFrame, order: Order | None = None) -> pd.Dat
 
 
 def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
-    """Return (component, variance, fraction) for one group."""
+    """Return the variance components of a group, as (component, variance, fraction)."""
     variances = np.maximum(_estimate_components(group), 0.0)  # NaN stays NaN
     total = float(np.nansum(variances))
     shares = variances / total if total > 0 else np.full(len(variances), np.nan)
@@ -342,7 +342,7 @@ def _compute_components(group: pd.DataFrame) -> list[tuple[str, float, float]]:
 
 
 def _estimate_components(group: pd.DataFrame) -> tuple[float, float, float, float]:
-    """Estimate the variances of source, target, both and seed.
+    """Estimate the variances of source, target, their interaction and seed.
 
     An estimate may be below 0, and is NaN if it is unknown.
     """
@@ -387,7 +387,7 @@ _NONE = _Differences(0, 0.0)
 
 
 def _sum_differences(group: pd.DataFrame, same: Sequence[str]) -> _Differences:
-    """Sum the squared differences over all pairs of deltas that agree in the columns ``same``."""
+    """Sum the squared differences between deltas that agree in the columns ``same``."""
     # Centre the values, so that the difference of the two sums below keeps its precision.
     deltas = group["delta"] - group["delta"].mean()
     places = group.groupby(list(same)).ngroup() if same else np.zeros(len(group), dtype=np.int64)

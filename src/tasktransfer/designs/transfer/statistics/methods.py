@@ -94,12 +94,12 @@ class Comparison:
     q: float
 
     def reverse(self) -> Comparison:
-        """Return the difference, second minus first."""
+        """Return the reverse difference, the second method minus the first."""
         return Comparison(-self.delta, -self.high, -self.low, self.q)
 
 
 def make_methods(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``methods``, for targets with at least two methods."""
+    """Return the frame ``methods``, for targets with two or more methods."""
     listed: dict[Target, list[Method]] = {}
     for method in (
         *_list_references(frames),
@@ -148,7 +148,7 @@ def build_method_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]
 
 
 def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
-    """Return the difference of each ordered pair of cells, with q adjusted over all pairs.
+    """Return the difference of each ordered pair of methods, with q adjusted over all pairs.
 
     A pair without shared test instances has neither interval nor q. A pair with a single seed of a
     trained method has no q, because the variation between trainings is unknown.
@@ -175,7 +175,7 @@ def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
 def choose_recommended(
     methods: Sequence[Method], best: int, pairs: Mapping[tuple[int, int], Comparison]
 ) -> int | None:
-    """Return the index of the recommended method, or None if the best one could not be tested.
+    """Return the index of the recommended method, or None if the best method is not tested.
 
     The difference from the best method alone is not enough: if the best method varies between
     seeds, nothing is significantly worse than it, although other methods may differ significantly.
@@ -196,7 +196,7 @@ def choose_recommended(
 
 
 def _list_references(frames: Frames) -> Iterator[Method]:
-    """Yield the references, with a model if they read embeddings."""
+    """Yield the references of each target, once per model if they read embeddings."""
     collected = frames.collected
     seconds = _compute_fit_seconds(collected)
     fits: dict[tuple[str, str, str], list[Fit]] = {}
@@ -216,7 +216,7 @@ def _list_references(frames: Frames) -> Iterator[Method]:
 
 
 def _compute_fit_seconds(collected: Collected) -> dict[str, float]:
-    """Map the digest of each reference to the wall time of its job, in seconds.
+    """Map each reference's digest to the wall time of its job in seconds.
 
     References with the same frozen embeddings share a cache, so only the first one computes them.
     All of them get the time of the slowest.
@@ -250,7 +250,7 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
 
 
 def _list_transfers(collected: Collected) -> Iterator[Method]:
-    """Yield the transfer of each target and model that has the best dev score over its seeds.
+    """Yield the transfer with the best mean dev score for each target and model.
 
     Only transfers from one source take part, because test scores may have chosen the sources of
     runs with several (``multi_source``). Transfers with fewer seeds than others are left out.
@@ -278,14 +278,14 @@ def _list_transfers(collected: Collected) -> Iterator[Method]:
 
 
 def _compute_dev_score(collected: Collected, runs: Sequence[Run]) -> float:
-    """Return the mean selection score of runs on dev."""
+    """Return the mean dev score of runs at their selected rounds."""
     stages = [get_scored_stage(run) for run in runs]
     records = [(collected.record(stage), stage.selection.tasks) for stage in stages]
     return float(np.mean([get_selected_round(*chosen).dev_score for chosen in records]))
 
 
 def _list_prompted(frames: Frames) -> Iterator[Method]:
-    """Yield the prompted models, if they are scored by the same rules as the other methods."""
+    """Yield the prompted models that are scored by the same rules as the other methods."""
     config = get_transfer_config(frames.collected.study)
     if not config.prompted:
         return
@@ -300,7 +300,7 @@ def _list_prompted(frames: Frames) -> Iterator[Method]:
 
 
 def _compute_training_cost(collected: Collected, runs: Sequence[Run]) -> Cost:
-    """Return the cost of trained models, with all stages that a run depends on.
+    """Return the cost of training runs, including all stages on which they depend.
 
     The seconds are NaN if an earlier stage of a run has no record.
     """
@@ -329,7 +329,7 @@ def _compute_training_seconds(record: Record) -> float:
 
 
 def _compute_milliseconds(record: Record) -> float | None:
-    """Return the wall time of the test phase per instance, or None if it was not recorded."""
+    """Return the milliseconds of the test phase per instance, or None if they are unknown."""
     seconds = record["provenance"]["seconds"].get("test")
     instances = sum(result["instances"] for result in record["results"].values())
     return None if seconds is None or not instances else 1000 * seconds / instances

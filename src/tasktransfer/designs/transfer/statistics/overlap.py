@@ -43,20 +43,20 @@ INSTANCES = ("dataset", "task", "instance_id")
 
 
 def make_overlap(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``overlap``, from test instances and from counted training dialogues."""
+    """Return the frame ``overlap``, shared test instances and training dialogues of tasks."""
     root = Path(frames.study.config.results)
     instances = collect_test_instances(frames["transfer_runs"], root)
     return compute_overlap(instances, _select_training_counts(frames), frames.metadata.order)
 
 
 def make_overlap_effect(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``overlap_effect``."""
+    """Return the frame ``overlap_effect``, the correlation of overlap with deltas."""
     deltas = frames.compute_once(select_fresh_deltas)
     return compute_overlap_effect(frames["overlap"], deltas, frames.metadata.order)
 
 
 def collect_test_instances(runs: pd.DataFrame, root: Path) -> pd.DataFrame:
-    """Return the distinct test instances of every task, from the predictions of one baseline each.
+    """Return the distinct test instances of every task, from the predictions of one baseline.
 
     Args:
         runs: columns of ``columns.RUNS``.
@@ -94,7 +94,7 @@ def _read_instance_ids(path: Path, target: str) -> list[str]:
 def compute_overlap(
     instances: pd.DataFrame, training: pd.DataFrame | None = None, order: Order | None = None
 ) -> pd.DataFrame:
-    """Compute how much of each target's data each source also contains.
+    """Compute the fraction of each target's data that each source also contains.
 
     Args:
         instances: columns ``INSTANCES``, distinct rows.
@@ -131,7 +131,7 @@ def _count_shared_instances(instances: pd.DataFrame) -> pd.DataFrame:
 
 
 def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, str, int, int]]:
-    """Return (source, target, shared, of) in the study's order, without empty targets."""
+    """Sort counts of shared data in the study's order, omitting empty targets."""
     tasks = list_distinct(pd.concat([counts["source"], counts["target"]]), "task", order)
     shared_of = {
         (source, target): (int(shared), int(of))
@@ -149,7 +149,7 @@ def _order_counts(counts: pd.DataFrame, order: Order | None) -> list[tuple[str, 
 def compute_overlap_effect(
     overlap: pd.DataFrame, deltas: pd.DataFrame, order: Order | None = None
 ) -> pd.DataFrame:
-    """Correlate the amount of shared data with the delta, over pairs of tasks.
+    """Correlate the fraction of shared data with the delta over pairs of tasks.
 
     Args:
         overlap: columns of ``columns.OVERLAP``.
@@ -173,7 +173,7 @@ def compute_overlap_effect(
 
 
 def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, Floats]:
-    """Map each basis to the shared fractions as a matrix, sources × targets."""
+    """Map each kind of data to a matrix of shared fractions (sources × targets)."""
     return {
         str(basis): build_matrix(rows, tasks, "share")
         for basis, rows in overlap.groupby("basis", sort=False)
@@ -181,7 +181,7 @@ def _build_share_matrices(overlap: pd.DataFrame, tasks: list[str]) -> dict[str, 
 
 
 def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
-    """Return the counts of training dialogues that the study's tasks share, or None.
+    """Return the counts of shared training dialogues for the study's tasks, or None.
 
     Raises:
         RecordError: the dialogues were counted in other data than the runs used.
@@ -203,7 +203,7 @@ def _select_training_counts(frames: Frames) -> pd.DataFrame | None:
 def _check_same_data(
     path: Path, shared: pd.DataFrame, runs: pd.DataFrame, metadata: Metadata, remedy: str
 ) -> None:
-    """Raise RecordError if the dialogues were counted in other data than the runs used.
+    """Raise RecordError if dialogues were counted in data other than the runs' data.
 
     Synthetic dialogues do not apply to runs on real ones, nor full data to few-sample runs.
     """

@@ -79,7 +79,7 @@ class _Draws:
 
 
 def make_summary(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``summary``."""
+    """Return the frame ``summary``: mean deltas by dataset, model and algorithm."""
     deltas = frames.compute_once(select_fresh_deltas)
     return compute_summary(deltas, frames.metadata.order, frames.compute_once(make_dialogue_scores))
 
@@ -147,7 +147,7 @@ def _summarise_model(
                     rank, rank_draws, widening, least=1.0, most=float(len(packed)), symmetric=True
                 ),
                 n_ranked,
-                _compute_pairing(groups[name]),
+                _correlate_runs_with_baselines(groups[name]),
                 *(joint.p, math.nan),
             )
         )
@@ -166,7 +166,7 @@ def _pack_deltas(group: pd.DataFrame, tasks: Sequence[str]) -> _Deltas:
 
 
 def _resample_seeds(one: _Deltas, drawn: Floats) -> _Draws:
-    """Return the statistics of resamples of the seeds.
+    """Compute the statistics on resamples of the seeds.
 
     ``drawn`` has the uniform random numbers in [0, 1) that select the seeds, of shape (resamples,
     targets, seeds). All algorithms get the same numbers, so they share the resamples.
@@ -215,8 +215,8 @@ def _compute_cell_means(one: _Deltas) -> Floats:
     return result
 
 
-def _compute_pairing(group: pd.DataFrame) -> float:
-    """Return the correlation over seeds, within cells, of a run's and its baseline's scores.
+def _correlate_runs_with_baselines(group: pd.DataFrame) -> float:
+    """Return the correlation between scores of runs and of their baselines over seeds.
 
     NaN with one seed. The higher it is, the more pairing by seed reduces the variance of a delta.
     """
@@ -231,7 +231,7 @@ def _compute_pairing(group: pd.DataFrame) -> float:
 def _rank_algorithms(
     packed: Mapping[str, _Deltas], draws: Mapping[str, _Draws]
 ) -> dict[str, tuple[float, Floats, int]]:
-    """Map algorithm to mean rank, mean ranks of the resamples, and number of ranked cells."""
+    """Map each algorithm to its mean rank, resampled mean ranks and number of ranked cells."""
     listed = [
         {(int(s), int(t)): i for i, (s, t) in enumerate(method.pairs)} for method in packed.values()
     ]
@@ -253,7 +253,7 @@ def _rank_algorithms(
 
 
 def _compute_mean_ranks(means: Floats) -> Floats:
-    """Compute mean ranks over cells from means (algorithms × resamples × cells).
+    """Compute mean ranks over cells from mean scores (algorithms × resamples × cells).
 
     The highest delta has rank 1, and ties share their mean rank. Counting is fast enough for a few
     algorithms.
@@ -264,7 +264,7 @@ def _compute_mean_ranks(means: Floats) -> Floats:
 
 
 def _compute_widening(one: _Deltas) -> float:
-    """Return the factor that widens an interval (module docstring), which is NaN for one seed."""
+    """Return the factor by which an interval is widened for few seeds, or NaN for one seed."""
     seeds = float(one.counts.mean())
     by_target = [
         one.counts[one.pairs[:, 1] == target].max() for target in np.unique(one.pairs[:, 1])
@@ -283,7 +283,7 @@ def _compute_interval(
     most: float = math.inf,
     symmetric: bool = False,
 ) -> tuple[float, float, float]:
-    """Return the estimate and the ends of its interval, which contains the estimate."""
+    """Return the estimate with the ends of its interval, which always contains it."""
     if math.isnan(widening) or math.isnan(estimate):
         return estimate, math.nan, math.nan
     low, high = (float(end) for end in np.quantile(draws, [0.025, 0.975]))

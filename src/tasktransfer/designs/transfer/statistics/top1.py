@@ -46,7 +46,7 @@ from tasktransfer.stats.draws import Floats, create_generator
 
 
 def make_top1(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``top1``."""
+    """Return the frame ``top1``, the deltas of the best source of each target."""
     deltas, runs = frames.compute_once(select_fresh_deltas), frames["transfer_runs"]
     return compute_top1(
         deltas, runs, frames.compute_once(make_dialogue_scores), frames.metadata.order
@@ -59,7 +59,7 @@ def compute_top1(
     dialogues: Mapping[tuple[str, str], DialogueScores],
     order: Order | None = None,
 ) -> pd.DataFrame:
-    """Compute the three top-1 values: one row per dataset, model and algorithm.
+    """Compute the table ``top1`` with one row per dataset, model and algorithm.
 
     Args:
         deltas: columns of ``columns.DELTAS``; multi-source runs are ignored.
@@ -98,7 +98,7 @@ def compute_top1(
 
 
 def _compute_top1_columns(test: Floats, dev: Floats) -> tuple[Any, ...]:
-    """Return the values of ``n_targets`` to ``top1_dev_high``, from (sources, targets, seeds)."""
+    """Return the columns ``n_targets`` to ``top1_dev_high`` for (sources, targets, seeds)."""
     _, targets, seeds = test.shape
     pairs = int((~np.isnan(test[:, :, 0])).sum())
     if targets == 0:
@@ -121,7 +121,7 @@ def _build_targets(
     seeds: Sequence[int],
     dialogues: Mapping[tuple[str, str], DialogueScores],
 ) -> list[Target] | None:
-    """Return the deltas of each target by halves and dialogues.
+    """Return each target's deltas on halves of the test set and by dialogue.
 
     Return None if any run has no predictions. ``whole`` is a mask of the candidate pairs, of shape
     (sources, targets).
@@ -152,7 +152,7 @@ def _build_targets(
 def _average_heldout(
     targets: list[Target] | None, key: tuple[str, str, str]
 ) -> tuple[float, float, float]:
-    """Return the mean of the held-out values and its interval."""
+    """Average the held-out deltas over targets, with an interval."""
     if not targets or targets[0].halves.shape[-1] < 2:
         return np.nan, np.nan, np.nan
     mean = float(np.mean([compute_heldout_deltas(target.halves).mean() for target in targets]))

@@ -80,19 +80,19 @@ class PromptedScore:
 
     @property
     def spread(self) -> float:
-        """Difference between the highest and the lowest score of the wordings."""
+        """Difference between the highest and the lowest score over prompt wordings."""
         return max(self.by_wording) - min(self.by_wording)
 
 
 def make_prompted(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``prompted``."""
+    """Return the frame ``prompted``, the scores of prompted models."""
     return compute_prompted_table(frames.collected, frames.compute_once(score_prompted_models))
 
 
 def compute_prompted_table(
     collected: Collected, scores: Mapping[Key, PromptedScore]
 ) -> pd.DataFrame:
-    """Return the table ``PROMPTED``: one row per target, and one per dataset for its mean.
+    """Compute the table ``PROMPTED``, with one row per target and the mean per dataset.
 
     A target without a complete run has a row without a score. ``n_seeds`` counts complete runs.
 
@@ -120,7 +120,7 @@ def compute_prompted_table(
 
 
 def score_prompted_models(frames: Frames) -> Mapping[Key, PromptedScore]:
-    """Return the scores of prompted models on targets with at least one complete run."""
+    """Return the scores of prompted models on targets with a complete run."""
     collected = frames.collected
     holes = (hole.run for hole in collected.missing if is_prompted(hole.run))
     missing = {(_build_key(run), run.seed) for run in holes}
@@ -144,7 +144,7 @@ def _build_key(run: Run) -> Key:
 
 
 def _combine_runs(collected: Collected, runs: Sequence[Run]) -> PromptedScore:
-    """Combine a target's runs, one per seed, each with one evaluation per wording."""
+    """Combine a target's runs (one per seed), which have one evaluation per prompt wording."""
     wordings = [*zip(*(run.evaluations for run in runs), strict=True)]
     shots = runs[0].about["shots"]
     seeds = [run.seed if shots else NO_SEED for run in runs]
@@ -182,7 +182,7 @@ def _describe_answer_mode(collected: Collected, node: Evaluation) -> Iterator[st
 
 
 def _average_targets(several: Sequence[PromptedScore]) -> PromptedScore:
-    """Return the mean over targets, in which the n-th wordings of all targets are averaged."""
+    """Average over targets, and over the n-th prompt wordings of all targets."""
     fewest = min(len(target.by_wording) for target in several)
     columns = zip(*(target.by_wording[:fewest] for target in several), strict=True)
     return PromptedScore(
@@ -230,7 +230,7 @@ class Baseline(NamedTuple):
 
 
 def make_references(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``references``."""
+    """Return the frame ``references``, comparisons of baselines with simple predictors."""
     return build_reference_table(
         frames.compute_once(score_references), frames.compute_once(score_baselines)
     )
@@ -239,7 +239,7 @@ def make_references(frames: Frames) -> pd.DataFrame:
 def build_reference_table(
     references: Mapping[tuple[Target, str], Cell], baselines: Mapping[Target, Baseline]
 ) -> pd.DataFrame:
-    """Compute the table ``references``, whose rows compare a target's baselines with a reference.
+    """Compute the table ``references``, which compares each target's baselines with references.
 
     ``q`` is adjusted over all rows of a dataset. Baselines with one seed have no q, because the
     variation between seeds is unknown.
@@ -297,7 +297,7 @@ def _get_score(cell: Cell) -> float:
 
 
 def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str]]:
-    """Return the state of a cell and of each of its runs."""
+    """Return whether a cell and each of its runs have learned, not learned or collapsed."""
     scores = baseline.cell.trainings.scores
     runs = zip(scores, baseline.collapsed, strict=True)
     states = [
@@ -310,7 +310,7 @@ def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str
 
 
 def score_references(frames: Frames) -> Mapping[tuple[Target, str], Cell]:
-    """Return the cell of each pair (target, reference).
+    """Return the cell of each target and reference.
 
     The model of a target is ``NO_MODEL`` if the reference reads no embeddings.
     """
@@ -332,12 +332,12 @@ def _list_scored_references(
 
 
 def get_reference_seed(run: Run) -> int:
-    """Return the seed of a reference's run, or ``NO_SEED`` if nothing is sampled."""
+    """Return the seed of a reference's run, or ``NO_SEED`` for a deterministic reference."""
     return run.seed if run.about["reference"] == CONTRASTIVE else NO_SEED
 
 
 def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> Scored:
-    """Score a run's rows of a task by the scoring rules of its dataset's trainings."""
+    """Score a run's predictions for a task by the scoring rules of its dataset's trainings."""
     dataset = run.about["dataset"]
     scoring = (
         get_transfer_config(collected.study).get_training_hyperparameters(dataset).fidelity.scoring
@@ -346,7 +346,7 @@ def score_task_rows(collected: Collected, run: Run, rows: object, task: str) -> 
 
 
 def score_baselines(frames: Frames) -> Mapping[Target, Baseline]:
-    """Map (dataset, model, target) to the target's baselines, if they have predictions."""
+    """Map each (dataset, model, target) to its baselines that have predictions."""
     collected = frames.collected
     scored: list[tuple[Target, int, Scored]] = []
     collapsed: dict[Target, dict[int, bool]] = defaultdict(dict)

@@ -30,7 +30,7 @@ from tasktransfer.results.metadata import format_synthetic_mark
 
 
 def as_text(folders: Sequence[Path]) -> str:
-    """Return Table 1 and a summary of the lengths as text.
+    """Format Table 1 and a summary of lengths as text.
 
     Raises:
         DataError: a folder does not contain prepared instances.
@@ -56,7 +56,7 @@ class DataReport(TypedDict):
 
 
 def as_json(folders: Sequence[Path]) -> DataReport:
-    """Return the report as plain data."""
+    """Return the data report as JSON values."""
     return {
         "synthetic": _read_synthetic_flags(folders),
         "samples": list(count_instances_by_split(folders)),
@@ -91,7 +91,7 @@ def write_data_tables(folders: Sequence[Path], out: Path) -> list[Path]:
 
 
 def _read_synthetic_flags(folders: Sequence[Path]) -> dict[str, bool]:
-    """Map dataset to whether the release's metadata marks its dialogues as generated."""
+    """Map each dataset to whether its release is marked as synthetic."""
     manifests = map(read_manifest, folders)
     return {manifest.dataset: manifest.synthetic for manifest in manifests}
 

@@ -47,7 +47,7 @@ COLUMNS = [
 def compute_multi_source_gains(
     deltas: pd.DataFrame, missing: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Compare the delta of every multi-source run with the mean delta of its single sources.
+    """Compare the delta of each multi-source run with the mean delta of its single sources.
 
     Args:
         deltas: columns of ``columns.DELTAS``.
@@ -81,7 +81,7 @@ def compute_multi_source_gains(
 
 
 def _compute_multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFrame:
-    """Compute means over seeds of multi-source runs, and count finished and planned seeds.
+    """Average multi-source runs over seeds, and count finished and planned seeds.
 
     A run whose baseline is missing is in ``lost`` and not in ``several``.
     """
@@ -97,7 +97,7 @@ def _compute_multi_means(several: pd.DataFrame, lost: pd.DataFrame) -> pd.DataFr
 
 
 def _average_single_sources(measured: pd.DataFrame, multi: pd.DataFrame) -> pd.DataFrame:
-    """Average, over a multi-source run's sources, the mean delta of each source over seeds."""
+    """Average the mean deltas of a multi-source run's single sources."""
     singles = (
         measured[measured["n_sources"] == 1]
         .groupby(_GROUP, sort=False)
@@ -163,7 +163,7 @@ COLUMNS6 = {
 
 
 def compute_table3(frames: Frames) -> pd.DataFrame | None:
-    """Compute the gain of several sources together over each alone, with the paper's values.
+    """Compute the gains of several sources over their single sources, next to the paper's.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS3``;
@@ -173,7 +173,7 @@ def compute_table3(frames: Frames) -> pd.DataFrame | None:
 
 
 def compute_table6(frames: Frames) -> pd.DataFrame | None:
-    """Compute the two deltas whose difference is Table 3, with the paper's values.
+    """Compute the multi-source and single-source deltas behind Table 3, next to the paper's.
 
     Returns:
         One row per dataset, target, sources, model and algorithm, columns as in ``COLUMNS6``;
@@ -203,7 +203,7 @@ def _attach_published(
 
 
 def _compare_sources(rows: pd.DataFrame) -> pd.Series:
-    """Return the agreement of each row's sources with the paper's (``published.Agreement``)."""
+    """Return how each row's sources agree with the paper's (``published.Agreement``)."""
     agreement = [
         published.compare_sources(str(target), str(source).split("+"))
         for target, source in zip(rows["target"], rows["source"], strict=True)
@@ -212,7 +212,7 @@ def _compare_sources(rows: pd.DataFrame) -> pd.Series:
 
 
 def _compute_gains(frames: Frames) -> pd.DataFrame | None:
-    """Return the gains in the study's order, with the tables' column names, or None if empty."""
+    """Return the gains in the study's order with the tables' columns, or None without gains."""
     gains = compute_multi_source_gains(frames["deltas"], frames["missing_runs"])
     if gains.empty:
         return None
@@ -242,7 +242,7 @@ def describe_table3(
 def describe_table6(
     frame: pd.DataFrame, metadata: Metadata, comparable: Correspondence
 ) -> list[str]:
-    """Return the notes of Table 6, including those on the paper's numbers."""
+    """Return the notes of Table 6, including notes on the paper's numbers."""
     notes = [_describe_source_choice(metadata), *_list_remarks(frame, comparable, "Table 6")]
     if has_published_values(frame):
         names = _map_short_names(frame, metadata)
@@ -308,13 +308,13 @@ _TAIL = ("Seeds", "Singles")
 
 
 def lay_out_table3(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row, with columns for the published value and the difference."""
+    """Lay out Table 3 with columns for published values and differences."""
     head = ("Gain", *_list_published_titles(frame, "gain"))
     return _build_layout(frame, metadata, {"gain": head})
 
 
 def lay_out_table6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row, with columns for the published values and the differences."""
+    """Lay out Table 6 with columns for published values and differences."""
     titles = {
         "single_source_delta": (
             "Singles'\nmean Δ",
@@ -329,7 +329,7 @@ def lay_out_table6(frame: pd.DataFrame, metadata: Metadata) -> Layout:
 
 
 def _list_published_titles(frame: pd.DataFrame, measure: str) -> tuple[str, ...]:
-    """Return the column titles of a measure's published value and difference."""
+    """Return the titles of the columns for a measure's published value and difference."""
     beside = {"published": "Published", "difference": "Diff."}
     return tuple(title for name, title in beside.items() if f"{name}_{measure}" in frame)
 
@@ -368,7 +368,7 @@ def _format_line(
 
 
 def _format_published(row: Mapping[Hashable, Any], measure: str) -> list[str]:
-    """Return the paper's value, and the difference if there is one."""
+    """Format the paper's value and, if available, its difference from ours."""
     sources = str(row["source"]).split("+")
     agreement = published.compare_sources(str(row["target"]), sources)
     if agreement == "other":

@@ -21,12 +21,12 @@ def get_algorithm_label(algorithm: str) -> str:
 
 
 def get_short_names(metadata: Metadata) -> dict[str, str]:
-    """Map task to short name, from the study or otherwise from the task's card."""
+    """Map each task to its short name, from the study or from the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
 
 
 def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
-    """Return a mapping from task to a name that fits on an axis.
+    """Map each task to a name that is short enough for an axis.
 
     It is the short name in ``shorts``, or otherwise the initials of its words. Tasks that would
     share such a name keep their whole names.
@@ -38,7 +38,7 @@ def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str
 
 
 def explain_short_names(names: Mapping[str, str]) -> list[str]:
-    """Return a list with one note that explains the abbreviations of a figure.
+    """Return a list with one note that explains a figure's abbreviations.
 
     The list is empty if the figure has no abbreviations.
 
@@ -52,6 +52,6 @@ def explain_short_names(names: Mapping[str, str]) -> list[str]:
 
 
 def _abbreviate(task: str) -> str:
-    """Return the initials of a task's words, or the task if it is a single word."""
+    """Return the initials of a task's words, or the task's name if it is a single word."""
     words = [word for word in task.split("_") if word]
     return "".join(word[0].upper() for word in words) if len(words) > 1 else task

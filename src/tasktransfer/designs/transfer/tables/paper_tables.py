@@ -71,17 +71,17 @@ _TABLES = {
 
 
 def compute_table(name: str, frames: Frames) -> pd.DataFrame | None:
-    """Compute the rows of a table, or return None if it has none."""
+    """Compute the rows of a paper table, or return None if there are no rows."""
     return _TABLES[name].compute(frames)
 
 
 def lay_out_table(name: str, frames: Frames, frame: pd.DataFrame) -> Layout:
-    """Return the printed layout of a table."""
+    """Return the printed layout of a paper table."""
     return _TABLES[name].layout(frame, frames.metadata)
 
 
 def describe_table(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
-    """Return notes on incomplete rows, comparability and terms."""
+    """Return a paper table's notes on incomplete rows, comparability and terms."""
     comparable = find_correspondence(frames)
     notes = [note for note in _TABLES[name].notes(frame, frames.metadata, comparable) if note]
     names = {dataset.name for dataset in PACKAGE_DATASETS}
@@ -91,12 +91,12 @@ def describe_table(name: str, frames: Frames, frame: pd.DataFrame) -> list[str]:
 
 
 def describe_columns(name: str) -> Mapping[str, str]:
-    """Return the meanings of a table's columns."""
+    """Return the meanings of a paper table's columns."""
     return {**_TABLES[name].columns, **(second.ASKED_COLUMNS if name == "table2" else {})}
 
 
 def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a row is computed from a run.
+    """Return whether a row of a paper table is computed from a run.
 
     Table 1 uses the task's own runs. Table 2 uses all runs of an algorithm and the baselines.
     Tables 3 and 6 use the runs on the several sources together and on each source alone.
@@ -124,7 +124,7 @@ def is_source_run(row: Mapping[str, Any], run: Run) -> bool:
 
 
 def list_shared_dialogues(frames: Frames) -> pd.DataFrame:
-    """Return one row per pair of tasks from two datasets whose shared dialogues were counted."""
+    """Return one row per cross-dataset pair whose shared dialogues were counted."""
     return pd.DataFrame(
         {
             "dataset": dataset,
@@ -145,7 +145,7 @@ def describe_allowed_leaks(frames: Frames, frame: pd.DataFrame) -> Sequence[str]
 
 
 def is_shared_source_run(row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run trains on the source of a row and is tested on its target."""
+    """Return whether a run trains on a row's source and is tested on its target."""
     about = run.about
     if (about.get("dataset"), about.get("target")) != (row["dataset"], row["target"]):
         return False

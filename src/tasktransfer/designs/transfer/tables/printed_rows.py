@@ -33,7 +33,7 @@ _PLACE = [*_GROUP, "source", "target"]
 
 
 def list_variance_components(frames: Frames) -> pd.DataFrame | None:
-    """Return the variance components: one row per group, one column per component."""
+    """Return the variance components, with one row per group."""
     frame = frames["variance"]
     if frame.empty:
         return None
@@ -45,7 +45,7 @@ def list_variance_components(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_overall_agreement(frames: Frames) -> pd.DataFrame:
-    """Return the mean agreement of models, and of algorithms, by dataset."""
+    """Return the mean agreement between models and between algorithms, by dataset."""
     return summarise_agreement(frames["agreement"])
 
 
@@ -59,12 +59,12 @@ def list_asymmetric_pairs(frames: Frames) -> pd.DataFrame:
 
 
 def list_shared_data(frames: Frames) -> pd.DataFrame:
-    """Return the pairs of tasks that share most of their data."""
+    """Return the pairs of tasks that share the most data."""
     return frames["overlap"].sort_values("share", ascending=False, kind="stable").head(MOST_PAIRS)
 
 
 def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
-    """Return each task's reference scores, and the mean score of each model's baselines.
+    """Return each task's reference scores and mean baseline score per model.
 
     None if the study has references with intervals, or if no reference was computed.
     """
@@ -84,7 +84,7 @@ def list_reference_scores(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_references(frames: Frames) -> pd.DataFrame | None:
-    """Return the comparison of baselines with references, or None if there are no references."""
+    """Return the comparison of baselines with references, or None without references."""
     if "references" not in frames:
         return None
     frame = frames["references"]
@@ -94,7 +94,7 @@ def list_references(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_methods(frames: Frames) -> pd.DataFrame | None:
-    """Return the methods of each target with marks, or None if the study compares no methods."""
+    """Return the methods of each target with marks, or None if methods are not compared."""
     frame = frames.get("methods")
     if frame is None or frame.empty:
         return None
@@ -103,7 +103,7 @@ def list_methods(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_label_scores(frames: Frames) -> pd.DataFrame | None:
-    """Return the first ``MOST_LABELS`` rows of label scores.
+    """Return the ``MOST_LABELS`` first rows of label scores.
 
     None if no task has one label per input.
     """
@@ -111,7 +111,7 @@ def list_label_scores(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_errors(frames: Frames) -> pd.DataFrame | None:
-    """Return all methods' predictions for the instances that most methods get wrong.
+    """Return the predictions of all methods for instances that most methods get wrong.
 
     None if the study has no task of the user with one label per input.
     """
@@ -128,7 +128,7 @@ def list_errors(frames: Frames) -> pd.DataFrame | None:
 
 
 def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return a note on instances that are not printed, and on the command that shows texts."""
+    """Return a note on omitted instances, and on the command that shows their texts."""
     shown, total = (len(rows[_INSTANCE].drop_duplicates()) for rows in (frame, frames["errors"]))
     part = (
         f"The table shows {shown} of {total:,} instances; tables/errors.parquet contains all "
@@ -139,17 +139,17 @@ def describe_errors(frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
 
 
 def list_learning_curves(frames: Frames) -> pd.DataFrame | None:
-    """Return the learning curves that were computed, or None if no task has one label per input."""
+    """Return the computed learning curves, or None without tasks with one label per instance."""
     return frames.get("learning_curve")
 
 
 def list_control_means(frames: Frames) -> pd.DataFrame | None:
-    """Return the mean differences from controls, or None if the study has no controls."""
+    """Return the mean differences from controls, or None for a study without controls."""
     return frames.get("control_summary")
 
 
 def count_verdicts(frames: Frames) -> pd.DataFrame | None:
-    """Count the cells of each group by verdict, or return None if the study has no controls."""
+    """Count each group's cells by verdict, or return None for a study without controls."""
     cells = frames["controls"].drop_duplicates(_PLACE)
     if cells.empty:
         return None
@@ -158,7 +158,7 @@ def count_verdicts(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_controlled_cells(frames: Frames) -> pd.DataFrame | None:
-    """Return the cells, ordered by verdict, with delta and q for each control.
+    """Return the cells ordered by verdict, with delta and q relative to each control.
 
     None if the study has no controls.
     """
@@ -175,7 +175,7 @@ def list_controlled_cells(frames: Frames) -> pd.DataFrame | None:
 
 
 def list_collapsed_runs(frames: Frames) -> pd.DataFrame:
-    """Return the cells with collapsed runs."""
+    """Return the cells in which runs have collapsed to one label."""
     frame = frames["collapsed"]
     listed = frame[frame["n_collapsed"] > 0]
     seeds = listed["seeds"].map(lambda numbers: ", ".join(map(str, numbers)))
@@ -183,12 +183,12 @@ def list_collapsed_runs(frames: Frames) -> pd.DataFrame:
 
 
 def select_frame(name: str, frames: Frames) -> pd.DataFrame:
-    """Return the frame with this name."""
+    """Return the frame with a name."""
     return frames[name]
 
 
 def describe_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Sequence[str]:
-    """Return a note on the rows of a frame that are not printed, or none if all are printed."""
+    """Return a note on a frame's rows that are not printed, or an empty list if all are printed."""
     rows = frames[name]
     if name == "controls":
         rows = rows.drop_duplicates(_PLACE)
@@ -206,7 +206,7 @@ def describe_omitted_rows(name: str, frames: Frames, frame: pd.DataFrame) -> Seq
 
 
 def is_source_run(table: str, row: Row, run: Run) -> bool:
-    """Return whether a row of a table is computed from a run, which may be a baseline."""
+    """Return whether a row of a table is computed from a run, possibly its baseline."""
     if run.about.get("dataset") != row["dataset"]:
         return False
     return _PREDICATES.get(table, _is_in_group)(row, run)
@@ -250,7 +250,7 @@ def _is_in_pair(row: Row, run: Run) -> bool:
 
 
 def _is_in_comparison(row: Row, run: Run) -> bool:
-    """Return whether a run is in one of the transfer matrices that a row compares.
+    """Return whether a run belongs to a transfer matrix that a row compares.
 
     A row without ``held`` compares all matrices of its dataset.
     """
@@ -267,7 +267,7 @@ def _is_in_comparison(row: Row, run: Run) -> bool:
 
 
 def _is_in_control(row: Row, run: Run) -> bool:
-    """Return whether a run is the control of a row, a run of its algorithm, or a baseline."""
+    """Return whether a run is a row's control, a run of the row's algorithm, or a baseline."""
     if run.model != row["model"] or len(_list_sources(run)) > 1:
         return False
     if "control" in row:
@@ -291,7 +291,7 @@ def _is_baseline(row: Row, run: Run) -> bool:
 
 
 def _is_compared_with_reference(row: Row, run: Run) -> bool:
-    """Return whether a run is a baseline of a row's task, or the fit of its reference."""
+    """Return whether a run is a baseline on a row's task, or the fit of the row's reference."""
     if not is_reference(run):
         return _is_baseline(row, run)
     tasks = run.outcome.tasks if isinstance(run.outcome, Fit) else (row["target"],)

@@ -14,7 +14,7 @@ from tasktransfer.files import replace_file
 
 
 def write_reference_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write the table as Parquet, atomically."""
+    """Write the table of references as Parquet, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as part:
         frame.to_parquet(part, index=False)

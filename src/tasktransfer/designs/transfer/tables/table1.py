@@ -61,7 +61,7 @@ _HEAD = ("Dataset", "Task", "Short", "Type", "Metrics", "", "Original", "Train",
 
 
 def compute_table1(frames: Frames) -> pd.DataFrame | None:
-    """Compute tasks and samples, with the values of the paper's few-sample setting.
+    """Compute tasks and samples, next to the paper's values in its few-sample setting.
 
     Returns:
         One row per dataset and task of the study, columns as in ``COLUMNS``; None without tasks.
@@ -103,7 +103,7 @@ def _add_absent_tasks(frames: Frames) -> pd.DataFrame:
 
 
 def _format_metric(key: str) -> str:
-    """Return a metric in the paper's spelling: ``micro_multilabel_f1`` → micro-F1."""
+    """Format a metric in the paper's spelling, such as micro-F1."""
     if key.endswith("token_f1"):
         return "token-F1"
     if key.endswith("_f1"):
@@ -125,7 +125,7 @@ def describe_table(
 
 
 def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per task, followed by the paper's line and the difference if available."""
+    """Lay out one line per task, followed by the paper's values and their differences."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 6, group_blocks(entries))
     return (

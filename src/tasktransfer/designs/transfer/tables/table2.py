@@ -105,7 +105,7 @@ def _select_finished_pairs(deltas: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compute_extremes(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Return scores and deltas of the best and worst source, by group and target."""
+    """Return the scores and deltas of the best and the worst source, by group and target."""
     with_baseline = pairs.assign(or_baseline=pairs[["score", "baseline_score"]].max(axis=1))
     targets = with_baseline.groupby([*GROUP, "target"], sort=False)
     return pd.DataFrame(
@@ -119,7 +119,7 @@ def _compute_extremes(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count_cells(cells: pd.DataFrame, missing: pd.DataFrame) -> pd.DataFrame:
-    """Count cells present and expected per group, including groups without any present cell."""
+    """Count finished and expected cells per group, including groups without finished cells."""
     absent = missing[(missing["n_sources"] == 1) & (missing["algorithm"] != BASELINE)]
     both = pd.concat(
         [cells[_CELL].assign(present=True), absent[_CELL].assign(present=False)],
@@ -189,7 +189,7 @@ _HEAD = (
 
 
 def compute_table2(frames: Frames) -> pd.DataFrame | None:
-    """Compute aggregate single-source transfer, with the paper's values.
+    """Compute aggregate single-source transfer, next to the paper's values.
 
     Returns:
         One row per dataset, model and algorithm, columns as in ``COLUMNS``
@@ -214,7 +214,7 @@ def compute_table2(frames: Frames) -> pd.DataFrame | None:
 
 
 def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return one row per prompted model and number of shots: its mean over a dataset's tasks.
+    """Return one row per prompted model and number of shots, its mean over a dataset's tasks.
 
     These rows involve no transfer, so they have neither a delta nor a best source.
     """
@@ -237,7 +237,7 @@ def _build_prompted_rows(prompted: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _describe_pair_difference(row: Mapping[str, Any]) -> str:
-    """Return how the averaged pairs differ from the paper's, or an empty string if they do not."""
+    """Describe how the averaged pairs differ from the paper's, or return "" if they are equal."""
     tasks = int((published.read_table1()["dataset"] == row["dataset"]).sum())
     pairs = tasks * (tasks - 1)
     if row["n_pairs"] == pairs:
@@ -275,7 +275,7 @@ def describe_table(
 
 
 def lay_out_table(frame: pd.DataFrame, metadata: Metadata) -> Layout:
-    """Lay out one line per row, followed by the paper's line and the difference if available."""
+    """Lay out one line per row, followed by the paper's values and their differences."""
     entries = [(str(row["dataset"]), _build_entry(row)) for row in frame.to_dict("records")]
     whole = Layout(_HEAD, 4, group_blocks(entries))
     beside = any(len(entry) > 1 for _, entry in entries)
