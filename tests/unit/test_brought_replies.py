@@ -8,11 +8,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from markupsafe import escape
 
 from empathetic_study import make_with_statistics
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
-from tasktransfer.designs.empathetic.replies import read_answered_contexts
+from tasktransfer.designs.empathetic.replies import read_answered_contexts, sample_contexts
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
 
@@ -84,8 +85,23 @@ def test_a_replier_is_in_table_2_and_on_the_page(replied: Study) -> None:
     assert "people" in table
     assert "brought" in table
     answer = "people is compared with a single run of Base, and therefore not tested, in"
-    assert answer in Path(replied.report).read_text(encoding="utf-8")
-    assert ">people<" in Path(replied.report).read_text(encoding="utf-8")
+    page = Path(replied.report).read_text(encoding="utf-8")
+    assert answer in page
+    assert ">people<" in page
+    examples = sample_contexts(read_answered_contexts(replied), 3, seed=0)
+    table = page[page.index('id="example_replies"') :].partition("</table>")[0]
+    for context in examples:
+        assert context.instance in table
+        for text in (*context.utterances, *context.replies.values()):
+            assert escape(text) in table
+
+
+def test_a_page_without_the_dialogues_has_no_examples(
+    replied: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Study, "get_instances_folder", lambda study, dataset: "nowhere")
+    assert main(["report", "--config", replied.config_file]) == 0
+    assert "example_replies" not in Path(replied.report).read_text(encoding="utf-8")
 
 
 def test_replies_of_all_models_become_rating_sheets(

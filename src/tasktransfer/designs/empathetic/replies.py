@@ -1,6 +1,7 @@
 """Reader of the replies of all methods to the same test contexts.
 
-The texts are for people who read them on this machine. Tables and packs never contain them.
+The texts are for people who read them on this machine. Commands print them and the report shows
+some, but tables and packs never contain them.
 """
 
 from __future__ import annotations
@@ -82,6 +83,13 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
     ]
 
 
+def list_models_with_replies(study: Study) -> list[str]:
+    """Return ``Gold`` and the models whose evaluation has a record."""
+    evaluations = _list_evaluations(study)
+    answered = [name for name, node in evaluations if Path(study.get_record_path(node)).exists()]
+    return [GOLD, *answered]
+
+
 def _list_evaluations(study: Study) -> Iterator[tuple[str, Evaluation]]:
     """Yield the name of each model and the evaluation that stores its replies."""
     seen: set[str] = set()
@@ -129,10 +137,15 @@ def sample_contexts(
     return random.Random(seed).sample(contexts, count)
 
 
-def format_context(context: AnsweredContext) -> str:
-    """Return a context and its replies as lines of text."""
+def name_speakers(context: AnsweredContext) -> list[tuple[str, str]]:
+    """Return each utterance of a context with its speaker. The last one is the speaker's."""
     last = len(context.utterances) - 1
     names = ["Speaker" if (last - n) % 2 == 0 else "Listener" for n in range(last + 1)]
-    lines = [*zip(names, context.utterances, strict=True), *context.replies.items()]
+    return [*zip(names, context.utterances, strict=True)]
+
+
+def format_context(context: AnsweredContext) -> str:
+    """Return a context and its replies as lines of text."""
+    lines = [*name_speakers(context), *context.replies.items()]
     width = max(len(name) for name, _ in lines)
     return "\n".join([context.instance, *(f"  {name:<{width}}  {text}" for name, text in lines)])

@@ -29,10 +29,10 @@ from tasktransfer.present.published_columns import make_difference_column, make_
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.empathetic import answer, collect, figures, notes, printed
+    from tasktransfer.designs.empathetic import answer, collect, examples, figures, notes, printed
 else:
     package = LazyPackage(__package__)
-    answer, collect = package.answer, package.collect
+    answer, collect, examples = package.answer, package.collect, package.examples
     figures, notes, printed = package.figures, package.notes, package.printed
 
 QUESTION = (
@@ -332,4 +332,5 @@ def build_analysis(study: Study) -> Analysis:
         tables=TABLES,
         figures=FIGURES,
         captions="empathetic",
+        blocks=examples.build_blocks,
     )
