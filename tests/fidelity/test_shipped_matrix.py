@@ -326,7 +326,7 @@ def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) ->
     assert f"by only {first} points for pre-train → fine-tune and {second} points for" in words
     worse = third.removeprefix("−")
     assert third != worse
-    assert f"is {worse} points worse than random for multitask → fine-tune" in words
+    assert f"has a regret@1 that is {worse} points higher than random" in words
 
 
 def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.DataFrame) -> None:
