@@ -90,9 +90,9 @@ def _written(key: str) -> str:
 COMMON: list[tuple[str, Any, str]] = [
     ("study", None, "must be text"),
     ("results", "/proc/x", "cannot be created"),
-    ("results", f"results/{LONG}", "a name of 300 bytes, but at most 255"),
-    ("results", "x/" * 2000 + "x", "a path of 4,001 bytes, but at most 3,000"),
-    ("data.release", LONG, "a name of 300 bytes"),
+    ("results", f"results/{LONG}", "has 300 bytes, but at most 255"),
+    ("results", "x/" * 2000 + "x", "has 4,001 bytes, but at most 3,000"),
+    ("data.release", LONG, "has 300 bytes"),
     ("models.0.name", LONG, "at most 100"),
     ("models", [], "1 or more items"),
     ("models", None, "must be a list"),
@@ -118,7 +118,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("models.3.second_encoder", "nobody", "The model 'nobody' is unknown"),
         ("models.2.checkpoint", "built", "cannot be built"),
         ("models.0.architecture.layers", 10**6, "a number of at most 100"),
-        ("models.0.architecture.heads", 7, "does not divide hidden (64)"),
+        ("models.0.architecture.heads", 7, "does not divide the value of hidden (64)"),
         ("evaluation.decoding.groups", 10**9, "a number of at most 100"),
         ("emotions.epochs", 10**9, "a number of at most 10000"),
         ("evaluation.shuffles", 10**9, "a number of at most 1000"),
@@ -141,7 +141,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("reduction", 10**9, "a number of at most 1024"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
         ("models.0.family", "decoder", "which the panel does not train"),
-        ("models.0.checkpoint", "built", "this design does not build models"),
+        ("models.0.checkpoint", "built", "cannot train a new model"),
     ],
     "probes": [
         ("probes.tasks", [], "1 or more items"),
@@ -159,7 +159,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("models.0.checkpoint", "tiny", "A model needs either an architecture or a checkpoint"),
         ("models.0.family", "encoder", "an architecture is an encoder_decoder"),
         ("models.0.revision", "main", "only models on the hub have revisions"),
-        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "does not build models"),
+        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "cannot train a new model"),
     ],
 }
 
@@ -168,7 +168,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "tab": ("x:\n\ty: 1\n", "This is not valid YAML"),
     "alias of nothing": ("x: *nobody\n", "This is not valid YAML"),
     "alias of itself": ("x: &x [*x]\n", "contains itself"),
-    "tag": ("x: !!python/object:os.system {}\n", "cannot be used"),
+    "tag": ("x: !!python/object:os.system {}\n", "is not allowed"),
     "open quote": ('x: "abc\n', "This is not valid YAML"),
     "null as a key": ("null: 1\n", "The key is not text"),
     "date as a key": ("2020-01-01: 1\n", "The key is not text"),

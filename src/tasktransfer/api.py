@@ -119,8 +119,9 @@ class Results(Mapping[str, pd.DataFrame]):
         file = self.folder / f"{table}.parquet"
         if not file.is_file():
             raise KeyError(
-                f"{self.folder}: The study has no table {table!r}."
-                f"{suggest_name(table, list(self))} Print the results to list its tables."
+                f"{self.folder}: The study has no table "
+                f"{table!r}.{suggest_name(table, list(self))} Print the object to see the names "
+                "of all tables."
             )
         return file
 

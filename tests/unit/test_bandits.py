@@ -127,9 +127,9 @@ def test_a_training_says_what_it_mixed(rule: Rule, load: Loader) -> None:
 
 def test_a_bandit_needs_one_target_and_a_source() -> None:
     assert Bandit.start(small_stage(TARGET)) is None
-    with pytest.raises(ConfigError, match="needs source tasks and one target"):
+    with pytest.raises(ConfigError, match="needs source tasks and a single target"):
         Bandit.start(
             small_stage(*TASKS, sampler="exp3", selection=Selection(tuple(TASKS)), tests=())
         )
-    with pytest.raises(ConfigError, match="needs source tasks and one target"):
+    with pytest.raises(ConfigError, match="needs source tasks and a single target"):
         Bandit.start(small_stage(TARGET, sampler="ucb1"))

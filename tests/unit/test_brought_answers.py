@@ -175,7 +175,7 @@ def test_a_wrong_line_is_reported_with_its_item(
 def test_missing_items_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "ratings.jsonl"
     write_lines(file, RIGHT[:1])
-    with pytest.raises(DataError, match="Answers are missing for 2 of 3 items"):
+    with pytest.raises(DataError, match="lacks answers to 2 of 3 items"):
         read_ratings(file, ITEMS)
     write_lines(file, [{"item": row["item"], "reply": 3} for row in RIGHT])
     with pytest.raises(DataError, match="The value is 3, but it must be a string"):

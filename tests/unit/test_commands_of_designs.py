@@ -139,15 +139,17 @@ def test_a_command_of_one_design_says_so(design: str, capsys: pytest.CaptureFixt
             if owner != design:
                 code, _, err = ends(capsys, [*command.split(), *study])
                 assert code == 2, err
-                assert f"design is {design}, and only " in err
-                assert f"Pass a config with design: {owner}" in err
+                assert f"the design {design}, and only " in err
+                assert f"study with the design {owner}" in err
 
 
 def test_only_models_that_are_made_here_are_made(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["tiny-model", "--model", "LSTM", "--out", "out", *study_of("probes")]
     code, _, err = ends(capsys, asked)
     assert code == 2
-    assert "LSTM uses the checkpoint 'recipe', but this command creates only 'tiny'" in err
+    assert (
+        "LSTM uses the checkpoint 'recipe'. This command creates only the checkpoints 'tiny'" in err
+    )
 
 
 def test_what_a_design_does_not_make_is_reported(capsys: pytest.CaptureFixture[str]) -> None:

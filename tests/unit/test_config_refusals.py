@@ -267,7 +267,7 @@ REFUSED: list[tuple[str, dict[str, Any], list[str]]] = [
         changed("training", to=None),
         ["training: The value is null", "a mapping"],
     ),
-    ("results with a wildcard", changed("results", to="out/{x}"), ["results: 'out/{x}'"]),
+    ("results with a wildcard", changed("results", to="out/{x}"), ["results: The value 'out/{x}'"]),
     (
         "baseline not kept",
         changed("checkpoints", to={"keep": ["multitask"]}),

@@ -132,7 +132,7 @@ def test_what_a_study_alone_would_be_refused_for_is_reported(tmp_path: Path) -> 
     file = tmp_path / "own.jsonl"
     file.write_text(lines(rows))
     (problem,) = check_files([file], "Own").problems
-    assert "own.jsonl:4: The label 'Billing'" in problem and "differs from 'billing'" in problem
+    assert "own.jsonl:4: The labels 'Billing'" in problem and "and 'billing'" in problem
 
 
 def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:

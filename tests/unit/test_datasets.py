@@ -98,7 +98,7 @@ def with_card(**fields: Any) -> dict[str, Any]:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)) as caught:
         datasets.add_dataset(replace(ERRANDS, **change))
-    assert str(caught.value).startswith("The dataset '")
+    assert str(caught.value).startswith("The definition of the dataset '")
     assert list(DATASETS) == ["DailyDialog", "Friends"]
 
 
@@ -139,7 +139,7 @@ def test_an_instance_that_does_not_fit_is_named(
     with pytest.raises(DataError, match=re.escape(message)) as caught:
         cache_dataset("Errands", tmp_path, True, tmp_path / "out")
     assert f"{tmp_path / 'Errands'}, {task.name}, dev, instance 'dev-0-" in str(caught.value)
-    assert "Fix the release, or the reader or card of Errands" in str(caught.value)
+    assert "Fix the release, or the reader or task card of the dataset Errands" in str(caught.value)
 
 
 # --- a dataset that says less -------------------------------------------------------------------

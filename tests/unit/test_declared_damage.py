@@ -107,7 +107,7 @@ CASES: dict[str, Case] = {
     ),
     "label is a list": Case(with_third(intent=["x", "y"]), ":3", "must be a label", "multi_label"),
     "label is NaN": Case(with_third(intent=float("nan")), ":3", "found nan"),
-    "labels differ in case": Case(with_third(intent="X"), "differs from", "Use one spelling"),
+    "labels differ in case": Case(with_third(intent="X"), "differ only in", "Use one spelling"),
     "one label": Case(
         lines(*(row(n, intent="x") for n in range(6))),
         *("train.jsonl:1", "fewer than two labels", "with other labels"),
@@ -172,7 +172,7 @@ CASES: dict[str, Case] = {
     "csv with a column less": flat(csv(*ROWS, "d4,a"), ":6", "2 columns"),
     "csv with an open quote": flat(csv(*ROWS, 'd4,"a,x'), ":6", "quotation mark is never closed"),
     "csv apart": flat(csv(*ROWS, "d0,again,x"), ":6", "are not consecutive", "sort the file"),
-    "csv of two labels": flat(csv(*ROWS, "d3,more,x"), ":6", "has 'y'", "one answer"),
+    "csv of two labels": flat(csv(*ROWS, "d3,more,x"), ":6", "has the value 'y'", "one answer"),
     "no Parquet": Case(b"PAR1" + b"\0" * 50, "train.parquet", "write it", name="train.parquet"),
     "no Arrow": Case(b"ARROW1" + b"\1" * 50, "train.arrow", "write it", name="train.arrow"),
     "no gzip": Case(b"hello", "is not compressed", "remove .gz", name="train.jsonl.gz"),

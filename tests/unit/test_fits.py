@@ -100,7 +100,7 @@ def test_unknown_names_say_which_there_are() -> None:
     with pytest.raises(ConfigError, match=r"'fasttxt' is not a learner\. Choose one of logistic"):
         get_learner("fasttxt", {})
     with pytest.raises(
-        ConfigError, match=r"'perturb' is not a recipe\. Choose one of prepend_labels"
+        ConfigError, match=r"no recipe 'perturb' for derived data\. Choose one of prepend_labels"
     ):
         find_recipe("perturb", {})
 

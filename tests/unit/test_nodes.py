@@ -242,7 +242,7 @@ def test_a_stage_with_several_selections() -> None:
     assert (every.measured_on, every.tested) == ((B, A), (B, A))
     assert [number for number in range(4) if every.keeps_round(number)] == [0, 2]
     assert merge_selections(every, [BASE]) is every
-    with pytest.raises(ConfigError, match="undefined which round is tested"):
+    with pytest.raises(ConfigError, match="the round to test on"):
         merge_selections(replace(BASE, tests=(A,)), [other])
 
 

@@ -139,7 +139,9 @@ def test_results_have_no_path_variables_of_snakemake(
     assert "results: " in said and "special meaning" in said and "without such characters" in said
     (tmp_path / "in<side>").mkdir()
     monkeypatch.chdir(tmp_path / "in<side>")
-    assert "contains < >, which has a special meaning" in refusal({**SMALL, "results": "."})
+    assert "contains the characters < >, which have a special meaning" in refusal(
+        {**SMALL, "results": "."}
+    )
     parse({**SMALL, "results": "results"})
 
 

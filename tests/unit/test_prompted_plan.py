@@ -124,7 +124,7 @@ def test_where_an_endpoint_is_changes_no_identity() -> None:
         ({"model": "far", "endpoint": "http://h/v1", "key_variable": "HOME"}, "ends in _API_KEY"),
         (
             {"model": "far", "endpoint": "http://h/v1", "key_variable": "AWS_SECRET_ACCESS_KEY"},
-            "prompted[0].key_variable: 'AWS_SECRET_ACCESS_KEY' cannot be used",
+            "prompted[0].key_variable: The value 'AWS_SECRET_ACCESS_KEY' is not valid",
         ),
         ({"model": "far", "endpoint": "http://h:99999/v1"}, "port is not valid"),
         ({"model": "far", "endpoint": "http://[::1/v1"}, "contains no host"),

@@ -186,8 +186,8 @@ def make_parser() -> argparse.ArgumentParser:
         prog=PROGRAM,
         description=(
             "Run studies of dialogue models: transfer between tasks, selection of source tasks, "
-            "probing and response rating. Start with `demo`, or with `init` for your own "
-            "dialogues; `run` runs a study."
+            "probing and response rating. Start with the command `demo`, or create a study of "
+            "your own dialogues with `init` and run it with `run`."
         ),
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")

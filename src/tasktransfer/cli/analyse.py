@@ -78,7 +78,7 @@ def write_selection(args: argparse.Namespace) -> None:
     study, design = open_design(args)
     if not study.plan.choices or design.choose is None:
         raise ConfigError(
-            f"{study.config_file}: The study has no pending selection. Continue with "
+            f"{study.config_file}: The study does not wait for a selection. Continue with "
             "`tasktransfer run`."
         )
     first, *_ = (*study.pending_choices, *study.plan.choices)

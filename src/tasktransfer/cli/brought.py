@@ -24,7 +24,7 @@ def write_items(args: argparse.Namespace) -> None:
     if design.items is None:
         raise ConfigError(
             f"{args.config}: A study with the design {design.name} has no items that a system of "
-            "your own can answer. Pass a config with the design panel or empathetic."
+            "your own can answer. Pass the config of a study with the design panel or empathetic."
         )
     out: Path = args.out
     lines = [f"{json_text.encode(item, ensure_ascii=False)}\n" for item in design.items(study)]

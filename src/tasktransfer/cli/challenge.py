@@ -33,22 +33,22 @@ def add_commands(commands: Any) -> None:
         "--dataset",
         metavar="NAME",
         required=True,
-        help="submit this dataset: DailyDialog or Friends",
+        help="dataset of the submission: DailyDialog or Friends",
     )
     command.add_argument(
         "--model",
         metavar="NAME",
         required=True,
-        help="submit the predictions of this model in the study",
+        help="model of the study whose predictions are submitted",
     )
     command.add_argument(
         "--policy",
         metavar="POLICY",
         default="best-dev",
         help=(
-            "select the transfer run for each task with this policy: best-dev (default), "
-            "fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with --runs); no "
-            "policy uses test scores"
+            "policy that selects one transfer run for each task without test scores: best-dev "
+            "(default), fixed:ALGORITHM, selector:NAME (a selector of the study), or named (with "
+            "--runs)"
         ),
     )
     command.add_argument(
@@ -56,8 +56,8 @@ def add_commands(commands: Any) -> None:
         metavar="FILE",
         type=Path,
         help=(
-            "read the runs for --policy named from this YAML or JSON file; each entry is task: "
-            "{algorithm: .., sources: [..], seed: ..}"
+            "YAML or JSON file that names the runs for --policy named; each entry has the form "
+            "task: {algorithm: .., sources: [..], seed: ..}"
         ),
     )
     command.add_argument(
@@ -72,8 +72,8 @@ def add_commands(commands: Any) -> None:
         choices=STRINGS,
         default="csv",
         help=(
-            "write texts in CSV files in this format: csv (default) quotes only the fields that "
-            "need quotes; tlidb writes texts as the paper's toolkit does"
+            "format of texts in the CSV files: csv (default) quotes only the fields that need "
+            "quotes, and tlidb is the format of the paper's toolkit"
         ),
     )
     command.add_argument(
@@ -103,9 +103,9 @@ def add_commands(commands: Any) -> None:
         "--shared-ids",
         action="store_true",
         help=(
-            "score only the instances that are both in the submission and in this release, for a "
-            "submission that was created with another version of the release; the scores cannot "
-            "be compared with scores on all instances"
+            "score only the instances that are in both the submission and the release. This "
+            "option is for submissions that were created with another version of the release. "
+            "The scores are not comparable with scores on all instances"
         ),
     )
     command = add_command(commands, "leaderboard", rank_submissions, config=False)
@@ -143,15 +143,15 @@ def _add_scoring_options(command: argparse.ArgumentParser) -> None:
         "--dataset",
         metavar="NAME",
         help=(
-            "score it as a DailyDialog or a Friends submission (default: inferred from its task "
-            "folders)"
+            "score the submission as a DailyDialog or a Friends submission (default: inferred "
+            "from its task folders)"
         ),
     )
     command.add_argument(
         "--fidelity",
         choices=FIDELITIES,
         default="default",
-        help=("compute the metrics as in the paper (default) or as in its toolkit (tlidb)"),
+        help="compute the metrics as in the paper (default) or as in the paper's toolkit (tlidb)",
     )
 
 

@@ -90,7 +90,7 @@ def print_plan(args: argparse.Namespace) -> None:
         other = "--calibrate" if args.calibrate else "--on cpu"
         raise ConfigError(
             f"--card {args.card}: The option cannot be combined with {other}. Remove one of the "
-            "two."
+            "two options."
         )
     study, design = open_design(args, need_inputs=False)
     device = "cuda" if card else DEVICES[args.on]

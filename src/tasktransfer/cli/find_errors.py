@@ -73,7 +73,7 @@ def compute_learning_curve(args: argparse.Namespace) -> None:
     from tasktransfer.designs.transfer.learning_curve import write_learning_curve
     from tasktransfer.present.text import format_table
 
-    study = open_study_with_design("transfer", "it has references", args)
+    study = open_study_with_design("transfer", "only transfer studies have references", args)
     frame, sentences = write_learning_curve(study, args.task, args.seeds)
     rows: list[dict[str, Any]] = json.loads(frame.to_json(orient="records"))
     lines = [*format_table(rows), *sentences]

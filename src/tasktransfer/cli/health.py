@@ -31,7 +31,7 @@ def add_commands(commands: Any) -> None:
     add_set_option(command)
     add_json_option(command)
     command = add_command(commands, "completion", print_completion_script, config=False, light=True)
-    command.add_argument("shell", choices=SHELLS, help="print the script for this shell")
+    command.add_argument("shell", choices=SHELLS, help="print the completion script for this shell")
 
 
 class FailedCheckError(TaskTransferError):

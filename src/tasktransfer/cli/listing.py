@@ -22,7 +22,7 @@ Row = dict[str, Any]
 def add_commands(commands: Any) -> None:
     """Add ``ls`` and ``cp``."""
     command = add_command(commands, "ls", list_items, config=False)
-    command.add_argument("kind", choices=tuple(LISTS), help="list the items of this kind")
+    command.add_argument("kind", choices=tuple(LISTS), help="kind of items to list")
     add_json_option(command)
     command = add_command(commands, "cp", copy_preset, config=False)
     add_option(

@@ -163,9 +163,9 @@ def _find_fitting_study(
             return written
     assert written is not None
     raise ConfigError(
-        f"--hours: The time budget of {request.hours:g} h is too short, because training "
-        f"{' and '.join(choose_model_names(request.models))} on {target} alone ({written.size}) is "
-        f"forecast to take {written.hours:.2g} h, and may take "
+        f"--hours: The time budget of {request.hours:g} h is too short. Training "
+        f"{' and '.join(choose_model_names(request.models))} on {target} alone ({written.size}) "
+        f"takes {written.hours:.2g} h according to the forecast, and may take "
         f"{FORECAST_MAY_MISS * written.hours:.2g} h. Allow more hours, or choose "
         f"{'a smaller model' if len(request.models) == 1 else 'fewer or smaller models'}."
     )

@@ -130,7 +130,7 @@ def parse_file(text: str) -> Path:
         is_device = path.absolute().is_relative_to("/dev") and path.is_symlink()
         if is_device or (path.exists() and not path.is_file()):
             raise argparse.ArgumentTypeError(
-                f"{path} is a device or a pipe. Choose a regular file."
+                f"The path {path} is a device or a pipe. Choose a regular file."
             )
     parse_folder(str(path.parent))
     return path
@@ -142,7 +142,7 @@ def _convert_write_errors(text: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise argparse.ArgumentTypeError(
-            f"{text[:200]} cannot be written ({error.strerror}). Choose another name."
+            f"The path {text[:200]} cannot be written ({error.strerror}). Choose another name."
         ) from error
 
 
@@ -184,7 +184,8 @@ def open_study_with_design(
     found = load_config(args.config, parse_overrides(args)).design
     if found != design:
         raise ConfigError(
-            f"{args.config}: The design is {found}, and {why}. Pass a config with design: {design}."
+            f"{args.config}: The study has the design {found}, and {why}. Pass the config of a "
+            f"study with the design {design}."
         )
     return open_study(args, need_inputs=need_inputs)
 

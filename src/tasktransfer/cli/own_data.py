@@ -256,8 +256,8 @@ def _read_dataset(
         for option, value in stray.items():
             if value:
                 raise ConfigError(
-                    f"{option}: The option cannot be combined with --dataset. Write the value into "
-                    f"{args.dataset}."
+                    f"{option}: The option cannot be combined with --dataset. Write the value "
+                    f"into the file {args.dataset}."
                 )
         edited = read_declaration(args.dataset)
         name = _choose_dataset_name(edited.name, [])

@@ -211,9 +211,9 @@ def make_checkpoint(args: argparse.Namespace) -> None:
     model = study.get_model_config(args.model)
     if not model.is_created:
         raise ConfigError(
-            f"{args.config}: Model {model.name} uses the checkpoint {model.checkpoint!r}, but this "
-            f"command creates only {TINY!r} and {BUILT!r} checkpoints, and checkpoints from GGUF "
-            "files. Choose another model."
+            f"{args.config}: The model {model.name} uses the checkpoint {model.checkpoint!r}. "
+            f"This command creates only the checkpoints {TINY!r} and {BUILT!r}, and checkpoints "
+            "from GGUF files. Choose another model."
         )
     named = study.get_created_model_folder(model.name)
     instances = [Path(folder) for folder in study.list_text_folders(named)]

@@ -59,7 +59,9 @@ def print_replies(args: argparse.Namespace) -> None:
         sample_contexts,
     )
 
-    study = open_study_with_design("empathetic", "it has no replies", args, need_inputs=False)
+    study = open_study_with_design(
+        "empathetic", "only empathetic studies have replies to rate", args, need_inputs=False
+    )
     contexts = read_answered_contexts(study, args.models)
     kept = sample_contexts(contexts, args.instances, args.seed)
     result = [asdict(context) for context in kept]
@@ -71,7 +73,9 @@ def write_rating_sheets(args: argparse.Namespace) -> None:
     from tasktransfer.designs.empathetic.replies import read_answered_contexts
     from tasktransfer.designs.empathetic.sheets.write import plan_sheets, write_sheets
 
-    study = open_study_with_design("empathetic", "it has no replies", args, need_inputs=False)
+    study = open_study_with_design(
+        "empathetic", "only empathetic studies have replies to rate", args, need_inputs=False
+    )
     planned = plan_sheets(
         read_answered_contexts(study, args.models),
         args.kind,

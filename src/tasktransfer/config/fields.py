@@ -55,10 +55,11 @@ class Text:
     def check(self, value: str) -> str:
         if _UNPRINTABLE.search(value):
             raise ValueError(
-                f"{format_value(value)} contains an unprintable character. Remove the character."
+                f"The text {format_value(value)} contains an unprintable character. Remove the "
+                "character."
             )
         if not re.fullmatch(self.pattern, value):
-            raise ValueError(f"{format_value(value)} cannot be used. {self.remedy}.")
+            raise ValueError(f"The value {format_value(value)} is not valid. {self.remedy}.")
         return value
 
     def __get_pydantic_core_schema__(
@@ -125,7 +126,8 @@ def _check_host(url: str) -> str:
     except ValueError:  # from the port, or from an address in brackets
         pass
     raise ValueError(
-        f"{format_value(url)} contains no host, or the port is not valid. Correct the address."
+        f"The address {format_value(url)} contains no host, or its port is not valid. Correct the "
+        "address."
     )
 
 

@@ -68,8 +68,8 @@ class ArchitectureConfig(Section):
         hidden = info.data.get("hidden", heads)
         if hidden % heads:
             raise ValueError(
-                f"The value is {heads}, which does not divide hidden ({hidden}). Change one of the "
-                "two values."
+                f"The value {heads} does not divide the value of hidden ({hidden}). Change one of "
+                "the two values."
             )
         return heads
 
@@ -121,8 +121,8 @@ class ModelConfig(Section):
     def _refuse_built_checkpoint(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
             raise ValueError(
-                f"The checkpoint is {BUILT!r}, but this design does not build models. Set "
-                "checkpoint to an existing model."
+                f"The checkpoint is {BUILT!r}, but a study with this design cannot train a new "
+                "model. Set checkpoint to an existing model."
             )
         return checkpoint
 
@@ -224,8 +224,9 @@ class EndpointConfig(Section):
         default="OPENAI_API_KEY",
         description=(
             "environment variable that contains the API key; the key is stored nowhere else. The "
-            "variable's name must end in _API_KEY and be listed in TASKTRANSFER_KEY_VARIABLES "
-            "(except OPENAI_API_KEY for this machine and api.openai.com); null to send no key"
+            "variable's name must end in _API_KEY. The variable TASKTRANSFER_KEY_VARIABLES must "
+            "list the name, except for OPENAI_API_KEY with api.openai.com or an endpoint on this "
+            "machine. Set this key to null to send no API key"
         ),
     )
     concurrency: int = Field(

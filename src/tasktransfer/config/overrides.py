@@ -31,8 +31,8 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
             if not isinstance(section, dict) or (name in section and depth + 1 == len(names)):
                 path = _shorten(".".join(names[: depth + 1]))
                 raise ConfigError(
-                    f"--set {_shorten(option)}: Another --set sets {path}, a key in it, or a "
-                    "section that contains it. Keep one of the two options."
+                    f"--set {_shorten(option)}: Another option --set also sets the key {path}, a "
+                    "key below it, or the section that contains it. Keep one of the two options."
                 )
             if depth + 1 < len(names):
                 section = section.setdefault(name, {})

@@ -38,8 +38,8 @@ def check_home_expansion(path: str) -> str:
     """Return a path, or raise ValueError if its leading ``~`` cannot be expanded."""
     if expand_path(path).startswith("~"):
         raise ValueError(
-            f"The ~ of {path!r} cannot be expanded, because this machine has no such user. Write "
-            "the complete path."
+            f"The ~ in the path {path!r} cannot be expanded, because this machine has no such "
+            "user. Write the complete path."
         )
     return path
 
@@ -50,8 +50,8 @@ def check_path_length(path: str) -> str:
     for what, text, most in (("name", longest, MAX_NAME_BYTES), ("path", path, MAX_PATH_BYTES)):
         if (length := len(text.encode())) > most:
             raise ValueError(
-                f"{format_value(path)} is a {what} of {length:,} bytes, but at most {most:,} are "
-                f"possible. Choose a shorter {what}."
+                f"The {what} {format_value(path)} has {length:,} bytes, but at most "
+                f"{most:,} are allowed. Choose a shorter {what}."
             )
     return path
 
@@ -75,23 +75,24 @@ def check_results_folder(path: str) -> str:
     real = Path(os.path.realpath(expand_path(check_home_expansion(path))))
     remedy = "Choose a separate folder, for example results"
     if real == Path(real.anchor):
-        raise ValueError(f"{path!r} is the root of the file system. {remedy}.")
+        raise ValueError(f"The path {path!r} is the root of the file system. {remedy}.")
     # A top-level folder that does not exist is accepted: another machine may run the study.
     there = next(folder for folder in (real, *real.parents) if os.path.lexists(folder))
     if not there.is_dir():
-        raise ValueError(f"{path!r} is not a folder, because {there} is a file. {remedy}.")
+        raise ValueError(f"The path {path!r} is not a folder, because {there} is a file. {remedy}.")
     if there != real and there != Path(real.anchor):
         _check_writable(path, there)
     for folder in (real, *real.parents):
         if (folder / "Snakefile").is_file() and (folder / "src" / "tasktransfer").is_dir():
             inside = real.relative_to(folder).parts
             if not inside or inside[0] in SOURCE_FOLDERS:
-                raise ValueError(f"{path!r} is part of the source tree in {folder}. {remedy}.")
+                raise ValueError(f"The path {path!r} is inside the source tree {folder}. {remedy}.")
     plain = normalise_path(path)
     if odd := sorted(UNUSABLE & set(plain)):
         raise ValueError(
-            f"{plain!r} contains {' '.join(odd)}, which has a special meaning to Snakemake or the "
-            "shell. Choose a folder without such characters, for example results."
+            f"The path {plain!r} contains the characters {' '.join(odd)}, which have a special "
+            "meaning to Snakemake or the shell. Choose a folder without such characters, for "
+            "example results."
         )
     return plain
 
@@ -110,7 +111,10 @@ def normalise_path(path: str) -> str:
     if whole.startswith("/"):
         return "/" + "/".join(parts)
     if parts and parts[0].startswith("-"):
-        raise ValueError(f"{path!r} begins with a dash, as options do. Choose another folder.")
+        raise ValueError(
+            f"The path {path!r} begins with a dash, so programs would read it as an option. "
+            "Choose another folder."
+        )
     return "/".join(parts) or str(Path.cwd())
 
 

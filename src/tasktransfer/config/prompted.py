@@ -58,9 +58,9 @@ class PromptedModelConfig(EndpointConfig):
     thinking_tokens: Annotated[int, Field(ge=0, le=MAX_COUNT)] | None = Field(
         default=None,
         description=(
-            "maximum number of tokens for reasoning before the answer of a model behind an "
-            "endpoint, in addition to max_length; null to use 2048 if the model reasons in a "
-            "probe request, and otherwise 0"
+            "maximum number of reasoning tokens that a model behind an endpoint may generate "
+            "before its answer, in addition to max_length; null for 2048 if a probe request "
+            "shows that the model reasons, and otherwise 0"
         ),
     )
 

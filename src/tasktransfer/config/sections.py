@@ -48,12 +48,16 @@ class DataConfig(Section):
 
     release: UserPath = Field(
         default=TINY_WORLD,
-        description="tiny_world, or the folder that contains TLiDB_<Set>/ or TLiDB_<Set>.zip",
+        description=(
+            "folder of the release, which contains TLiDB_<Set>/ or TLiDB_<Set>.zip; tiny_world "
+            "to generate synthetic dialogues"
+        ),
     )
     few_sample: bool = Field(
         default=True,
         description=(
-            "true to use the benchmark's few-sample setting, which has 10 % of train and dev"
+            "true to use the benchmark's few-sample setting, which has 10 % of the training and "
+            "dev dialogues"
         ),
     )
     tiny_world: TinyWorldConfig = Field(

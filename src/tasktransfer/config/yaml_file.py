@@ -129,7 +129,7 @@ def _read_text(path: Path) -> str:
         ) from error
     except IsADirectoryError as error:
         raise _UnreadableError(
-            "The path is a folder. Write the path of the YAML file in it, for example "
+            "The path is a folder. Pass the path of the YAML file in this folder, for example "
             f"{path / 'config.yaml'}."
         ) from error
     except (OSError, ValueError) as error:
@@ -217,7 +217,7 @@ def _check_extent(events: Iterator[Any]) -> None:
             if event.tag is not None:
                 remedy = "Write the value without a tag, and text in quotes"
                 tag = format_value(event.tag)
-                raise _UnreadableError(f"The tag {tag} cannot be used. {remedy}.", line)
+                raise _UnreadableError(f"The YAML tag {tag} is not allowed. {remedy}.", line)
             part = _Extent(event.anchor)
             total += 1
         else:

@@ -120,8 +120,8 @@ def check_architecture(folder: Path, weights: str) -> None:
     if saved is None or saved["architecture"] != wanted:
         found = "no architecture" if saved is None else to_canonical_json(saved["architecture"])
         raise ModelError(
-            f"{folder / FILE}: The snapshot has the architecture {found}, but the stage has "
-            f"{to_canonical_json(wanted)}. Remove the folder and train the stage again."
+            f"{folder / FILE}: The snapshot has the architecture {found}, but the config "
+            f"specifies {to_canonical_json(wanted)}. Remove the folder and train the stage again."
         )
 
 

@@ -68,8 +68,8 @@ class Bandit:
         sources = tuple(task for task in stage.train_tasks if task not in stage.select_on)
         if len(stage.select_on) != 1 or len(sources) != len(stage.train_tasks) - 1 or not sources:
             raise ConfigError(
-                f"{stage.label}: The sampler {rule} needs source tasks and one target task, and "
-                "must select the model on the target, but the stage trains on "
+                f"{stage.label}: The sampler {rule} needs source tasks and a single target task "
+                "on whose dev split the model is selected. The stage trains on the tasks "
                 f"{', '.join(stage.train_tasks)} and selects on {', '.join(stage.select_on)}. "
                 "Train on at least one source and on the target, and select on the target."
             )

@@ -185,7 +185,7 @@ def check_plan_size(count: int) -> None:
     if count > MAX_NODES:
         raise PlanTooLargeError(
             # The caller adds which keys to lower.
-            f"The study has {count:,} runs or more, but a plan may contain at most {MAX_NODES:,}"
+            f"The study has at least {count:,} runs, but a plan may contain at most {MAX_NODES:,}"
         )
 
 

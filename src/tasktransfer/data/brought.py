@@ -93,8 +93,8 @@ def _read_answers(
     missing = [instance.id for instance in instances if instance.id not in answers]
     if missing:
         raise DataError(
-            f"{file}: Answers are missing for {len(missing):,} of "
-            f"{format_quantity(len(known), 'item')}, for example {missing[0]!r}. Add "
+            f"{file}: The file lacks answers to {len(missing):,} of "
+            f"{format_quantity(len(known), 'item')}, for example to the item {missing[0]!r}. Add "
             f"a line for each item without an answer. {ITEMS_REMEDY}."
         )
     return [answers[instance.id] for instance in instances]

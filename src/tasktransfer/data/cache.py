@@ -154,7 +154,8 @@ class _InstanceChecker:
             if problem:
                 raise DataError(
                     f"{release.location}, {card.name}, {self._split}, instance {instance.id!r}: "
-                    f"{problem} Fix the release, or the reader or card of {card.dataset}."
+                    f"{problem} Fix the release, or the reader or task card of the dataset "
+                    f"{card.dataset}."
                 )
             self._samples += 1
             self._dialogues.add(instance.dialogue_id)
@@ -216,8 +217,8 @@ def read_manifest(folder: Path | str) -> Manifest:
             f"{file}: The file is damaged ({error!r}). {_describe_remedy(folder)}."
         ) from error
     raise DataError(
-        f"{file}: The reader_version is {version!r}, but this version of tasktransfer requires "
-        f"{expected}. {_describe_remedy(folder)}."
+        f"{file}: The data has reader_version {version!r}, but this version of tasktransfer "
+        f"requires {expected}. {_describe_remedy(folder)}."
     )
 
 
@@ -245,8 +246,8 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
     rows = read_checked_table(folder, manifest, file.name).to_pylist()
     if len(rows) != expected:
         raise DataError(
-            f"{file}: The file contains {len(rows)} instances, but {MANIFEST} says "
-            f"{expected}. {_describe_remedy(folder)}."
+            f"{file}: The file contains {len(rows)} instances, but {MANIFEST} lists {expected}. "
+            f"{_describe_remedy(folder)}."
         )
     try:
         return [_make_instance(row) for row in rows]
@@ -267,7 +268,7 @@ def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.
     table, recorded = read_table(file), manifest.sha256.get(name)
     if recorded is not None and compute_sha256(file) != recorded:
         raise DataError(
-            f"{file}: The SHA-256 of the file does not match {MANIFEST}. "
+            f"{file}: The SHA-256 of the file differs from the SHA-256 in {MANIFEST}. "
             f"{_describe_remedy(folder)}."
         )
     return table

@@ -106,5 +106,7 @@ def find_recipe(name: str, more: Mapping[str, Recipe]) -> Recipe:
     """
     recipes = {**RECIPES, **more}
     if name not in recipes:
-        raise ConfigError(f"{name!r} is not a recipe. Choose one of {', '.join(recipes)}.")
+        raise ConfigError(
+            f"There is no recipe {name!r} for derived data. Choose one of {', '.join(recipes)}."
+        )
     return recipes[name]

@@ -48,7 +48,9 @@ def add_dataset(dataset: Dataset) -> None:
         problems.append("tiny: Generated releases are fixed by the package. Leave it None.")
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
-        raise ConfigError(f"The dataset {dataset.name!r} has errors. Fix these errors:{listed}")
+        raise ConfigError(
+            f"The definition of the dataset {dataset.name!r} has errors. Fix these errors:{listed}"
+        )
     DATASETS[dataset.name] = dataset
 
 
@@ -153,8 +155,8 @@ def get_task(dataset: str, name: str) -> Task:
     tasks = _resolve_dataset(dataset).tasks
     if name not in tasks:
         raise ConfigError(
-            f"{dataset} has no task {name!r}.{_format_task_hint(dataset, name)} Choose one of "
-            f"{', '.join(tasks)}."
+            f"The dataset {dataset} has no task {name!r}.{_format_task_hint(dataset, name)} "
+            f"Choose one of {', '.join(tasks)}."
         )
     return tasks[name]
 
@@ -168,7 +170,7 @@ def find_task(dataset: str, name: str) -> Task | None:
 def _resolve_dataset(name: str) -> Dataset:
     if name not in DATASETS:
         raise ConfigError(
-            f"{name!r} is not a dataset.{_propose_name(name, DATASETS)} Choose one of "
+            f"There is no dataset {name!r}.{_propose_name(name, DATASETS)} Choose one of "
             f"{', '.join(DATASETS)}."
         )
     return DATASETS[name]

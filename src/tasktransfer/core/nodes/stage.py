@@ -49,14 +49,14 @@ class Start:
     def __post_init__(self) -> None:
         if self.stage and self.at != "best" and not self.stage.keeps_rounds:
             raise ConfigError(
-                f"start from {self.stage.label} at {self.at}: This stage keeps only its best "
-                "round. Set its selection to keep: every, or start at best."
+                f"start from {self.stage.label} at {self.at}: The stage keeps only the checkpoint "
+                "of its best round. Set the stage's selection to keep: every, or start at best."
             )
         if self.stage and isinstance(self.at, int) and not self.stage.keeps_round(self.at):
             raise ConfigError(
-                f"start from {self.stage.label} at {self.at}: This stage keeps only the rounds "
-                f"{', '.join(map(str, self.stage.selection.rounds))}. Add {self.at} to the "
-                "rounds of its selection."
+                f"start from {self.stage.label} at {self.at}: The stage keeps only the "
+                f"checkpoints of the rounds {', '.join(map(str, self.stage.selection.rounds))}. "
+                f"Add the round {self.at} to the rounds of the stage's selection."
             )
 
     @property
@@ -125,9 +125,8 @@ class Stage:
     def __post_init__(self) -> None:
         if self.tests and self.also_selected:
             raise ConfigError(
-                f"{self.label}: The best round is selected on several sets of tasks, so it is "
-                f"undefined which round is tested on {', '.join(self.tests)}. Use an "
-                "evaluation instead."
+                f"{self.label}: The best round is selected on several sets of tasks, so the round "
+                f"to test on {', '.join(self.tests)} is undefined. Use an evaluation instead."
             )
         if self.starts and (problem := self._unfit_adapter):
             raise ConfigError(f"{self.label}: {problem}")

@@ -75,7 +75,8 @@ def _read_splits(file: Path) -> dict[str, str]:
         where = format_location(file, line)
         if split not in OFFICIAL_SPLITS:
             raise DataError(
-                f"{where}: {split!r} is not a split. Write one of {', '.join(OFFICIAL_SPLITS)}."
+                f"{where}: The value {split!r} is not a split. Write one of "
+                f"{', '.join(OFFICIAL_SPLITS)}."
             )
         if name in splits:
             raise DataError(

@@ -184,7 +184,7 @@ class TaskReader:
             if agreed is not None and value != agreed:
                 raise location.at(path).error(
                     f"the value is {format_value(value)}, but an earlier row of dialogue "
-                    f"{dialogue.id!r} has {format_value(agreed)}",
+                    f"{dialogue.id!r} has the value {format_value(agreed)}",
                     "give each dialogue one answer, or use kind: utterance_classification",
                 )
             agreed = value
@@ -350,7 +350,7 @@ class TaskReader:
             right = numbers[list(options).index(right)]
         if right not in numbers:
             raise item.location.at(self.fields["label"]).error(
-                f"{right!r:.40} is neither one of the options nor a number from 0 to "
+                f"the answer {right!r:.40} is neither one of the options nor a number from 0 to "
                 f"{len(options) - 1}",
                 "give the option's text or its number",
             )

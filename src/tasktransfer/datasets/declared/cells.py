@@ -95,7 +95,7 @@ def _insert_commas(text: str) -> Iterator[str]:
             yield "None" if kind == "name" and word.lower() == "nan" else word
         before = "" if is_array else kind
     if end != len(text):
-        raise ValueError(f"{text[end : end + 10]!r} is not the beginning of a value")
+        raise ValueError(f"the text {text[end : end + 10]!r} is not the beginning of a value")
 
 
 def _convert_literal(value: Any, depth: int) -> Any:
@@ -113,4 +113,4 @@ def _convert_literal(value: Any, depth: int) -> Any:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise ValueError(f"a {type(value).__name__} cannot be written as JSON")
+    raise ValueError(f"a value of type {type(value).__name__} cannot be written as JSON")

@@ -50,8 +50,9 @@ class Duplicates:
         same = self._by_text.setdefault(text[:16].encode(), (split, where))
         if same[0] != split:
             raise DataError(
-                f"{where}: The dialogue {dialogue.id!r} of {split} has the same text as a dialogue "
-                f"of {same[0]} ({same[1]}). Keep the dialogue in one split only, {LEAK_REASON}."
+                f"{where}: The dialogue {dialogue.id!r} of the split {split} has the same text as "
+                f"a dialogue of the split {same[0]} ({same[1]}). Keep the dialogue in one split "
+                f"only, {LEAK_REASON}."
             )
 
     def _raise_name_error(

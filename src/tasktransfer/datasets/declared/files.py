@@ -94,7 +94,8 @@ def _expand_pattern(location: str, key: str) -> list[Path]:
     files = [file for file in found if is_hidden or not file.name.startswith(".")]
     if not files:
         raise DataError(
-            f"{location}: No file matches the pattern in {key}. Add the files, or change {key}."
+            f"{location}: No file matches the pattern in {key}. Add the files, or change the key "
+            f"{key}."
         )
     return sorted(files, key=str)
 
@@ -126,8 +127,8 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
         for file in found[split]:
             if (other := keys.setdefault(file.path.resolve(), own)) != own:
                 raise DataError(
-                    f"{file.path}: The file is listed under both {other} and {own}. Use separate "
-                    "files for each split."
+                    f"{file.path}: The file is listed under both {other} and {own}. List "
+                    "different files for each split."
                 )
     return found
 
@@ -142,21 +143,21 @@ def check_file(path: Path, key: str) -> DataFile:
         if _is_saved_dataset(path):
             return DataFile(path, "saved")
         raise DataError(
-            f"{path}: The path is a folder, but {key} needs files. List the files in the folder, "
-            "or specify a folder that Dataset.save_to_disk wrote."
+            f"{path}: The path is a folder, but the key {key} needs files. List the files in the "
+            "folder, or specify a folder that Dataset.save_to_disk wrote."
         )
     try:
         open_regular(path).close()
     except FileNotFoundError:
         start = "" if path.is_absolute() else f" Relative paths begin at {Path.cwd()}."
         raise DataError(
-            f"{path}: The file is missing, but {key} lists the file. Add the file, or "
-            f"change {key}.{start}"
+            f"{path}: The file is missing, but the key {key} lists it. Add the file, or change "
+            f"the key {key}.{start}"
         ) from None
     except OSError as error:
         raise DataError(
-            f"{path}: The file cannot be read ({error.strerror}), but {key} lists the file. Make "
-            f"the file readable, or change {key}."
+            f"{path}: The file cannot be read ({error.strerror}), but the key {key} lists it. "
+            f"Make the file readable, or change the key {key}."
         ) from None
     ending = _get_extension(path)
     if ending not in FORMATS:

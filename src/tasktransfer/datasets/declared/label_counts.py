@@ -171,9 +171,9 @@ def check_labels(
         if label not in allowed:
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(
-                f"{where}: The label {label!r:.60} of {location} is {kind}. The most similar label "
-                f"is {find_nearest(label, allowed)}. Correct the label, or list all labels under "
-                f"datasets.{dataset}.tasks.{task}.labels."
+                f"{where}: The label {label!r:.60} of the task {location} is {kind}. The most "
+                f"similar label is {find_nearest(label, allowed)}. Correct the label, or list all "
+                f"labels under datasets.{dataset}.tasks.{task}.labels."
             )
     alike: dict[str, str] = {}
     for label in allowed:
@@ -181,21 +181,22 @@ def check_labels(
         plain = normalise_label(label)
         if not plain:
             raise DataError(
-                f"{where}: The label {label!r:.60} of {location} has no visible character. Correct "
-                f"the label, or list it under datasets.{dataset}.tasks.{task}.missing_values."
+                f"{where}: The label {label!r:.60} of the task {location} has no visible "
+                "character. Correct the label, or list it under "
+                f"datasets.{dataset}.tasks.{task}.missing_values."
             )
         other = alike.setdefault(" ".join(plain.split()).casefold(), label)
         if other != label:
             raise DataError(
-                f"{where}: The label {label!r:.60} of {location} differs from {other!r:.60} "
-                "only in case, spaces or invisible characters. Use one spelling."
+                f"{where}: The labels {label!r:.60} and {other!r:.60} of the task {location} "
+                "differ only in case, spaces or invisible characters. Use one spelling."
             )
     if len(allowed) < 2:
         begins = next(iter(train.values()), place)
         raise DataError(
-            f"{begins}: {location} has fewer than two labels "
-            f"({', '.join(allowed) or 'none'}). Add dialogues with other labels, or remove "
-            "the task."
+            f"{begins}: The task {location} has fewer than two labels "
+            f"({', '.join(allowed) or 'none'}). Add dialogues with other labels, or remove the "
+            "task."
         )
 
 

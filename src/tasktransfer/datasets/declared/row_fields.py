@@ -32,7 +32,7 @@ def get_value(values: Any, field: str, location: Location) -> Any:
                 values = cells.parse_structure(values)
             except ValueError as error:
                 raise location.at(field).error(
-                    f"{values:.40} is neither a list nor an object ({error})"
+                    f"the text {values:.40} is neither a list nor an object ({error})"
                 ) from None
             continue
         key, _, rest = rest.partition(".")
@@ -42,7 +42,8 @@ def get_value(values: Any, field: str, location: Location) -> Any:
             values = values.get(key)
         else:
             raise location.at(field).error(
-                f"the value before {key!r} is {format_value(values)}, but it must be an object"
+                f"the value that should contain the key {key!r} is {format_value(values)}, but it "
+                "must be an object"
             )
         if not rest:
             return values

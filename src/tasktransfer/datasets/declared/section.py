@@ -57,10 +57,7 @@ class DialogueName(Section):
 
     field: FieldPath = Field(description="field that contains the name of the dialogue")
     per: Literal["split", "file"] = Field(
-        description=(
-            "scope in which names are unique: split if names restart in each split, or file if "
-            "names restart in each file"
-        )
+        description="scope in which the names of dialogues are unique: split or file"
     )
 
 
@@ -81,16 +78,17 @@ class DialogueSection(Section):
     turns: FieldPath | None = Field(
         default=None,
         description=(
-            "field with the list of turns of a row; rounds[] or rounds[].turns for several "
-            "consecutive lists; null if each row is an utterance"
+            "field with the list of a row's turns. A path such as rounds[] or rounds[].turns "
+            "joins several consecutive lists. Null if each row is an utterance"
         ),
     )
     text: FieldPath | Texts | None = Field(
         default=None,
         description=(
-            "field with the text of a turn; content[].text joins several parts by spaces; "
-            "[question, reply] reads two turns per object, whose speakers are the names of the "
-            "fields unless speaker is set; null if turns are texts"
+            "field with the text of a turn. A path such as content[].text joins several parts by "
+            "spaces. A list such as [question, reply] reads two turns from each object, and the "
+            "field names become the speakers unless speaker is set. Null if the turns are plain "
+            "texts"
         ),
     )
     speaker: FieldPath | None = Field(
@@ -100,22 +98,23 @@ class DialogueSection(Section):
     id: FieldPath | DialogueName | None = Field(
         default=None,
         description=(
-            "field with the name of the dialogue; {field: number, per: split} if names restart "
-            "in each split (or per: file); null to name dialogues by file and row"
+            "field with the name of the dialogue. Write {field: number, per: split} if the "
+            "names are unique only within a split, or per: file if they are unique only within a "
+            "file. Null to name dialogues by file and row"
         ),
     )
     order: FieldPath | None = Field(
         default=None,
         description=(
-            "turn field by which the turns of a dialogue are sorted (a number, an ISO date, or a "
-            "name that contains numbers, such as turn_12); null to keep the file's order"
+            "field by which the turns of a dialogue are sorted: a number, an ISO date, or a name "
+            "that contains numbers, such as turn_12; null to keep the file's order"
         ),
     )
     skip: Literal["empty"] | None = Field(
         default=None,
         description=(
-            "empty to skip turns without text, and dialogues in which no turn has text; null to "
-            "report them as errors"
+            "empty to skip turns without text and dialogues without any text; null to report "
+            "such turns and dialogues as errors"
         ),
     )
 
@@ -189,7 +188,8 @@ class FewSampleSection(Section):
     def _check_size(self) -> Self:
         if (self.instances is None) == (self.share is None):
             raise ValueError(
-                "The size is given by instances or by share. Set exactly one of the two keys."
+                "The size of the subset must be given either by instances or by share. Set "
+                "exactly one of the two keys."
             )
         return self
 

@@ -162,8 +162,8 @@ class _Surveyor:
                 self._count_dialogue(split, dialogue)
             if split not in self.numbers:
                 raise DataError(
-                    f"{self.source.location}: No dialogue of {split} has a turn with text. "
-                    "Check dialogue.text."
+                    f"{self.source.location}: No dialogue of the split {split} has a turn with "
+                    "text. Check the key dialogue.text."
                 )
         declared = self.declaration
         needed = tuple(split for split in SPLITS if split not in self.source.splits)
@@ -187,8 +187,9 @@ class _Surveyor:
                         else ""
                     )
                     raise DataError(
-                        f"{self.source.location}: {self.name}/{task} has no instances in "
-                        f"{split}{reason}. Add dialogues with an answer, or remove the task."
+                        f"{self.source.location}: The task {self.name}/{task} has no instances in "
+                        f"the split {split}{reason}. Add dialogues with an answer, or remove the "
+                        "task."
                     )
         return Survey(
             digest=digest,
@@ -249,9 +250,9 @@ class _Surveyor:
             counts.labels.add(split, labels)
             if len(counts.labels.first[split]) > MAX_LABELS:
                 raise DataError(
-                    f"{self.source.location}: {self.name}/{counts.reader.name} has more than "
-                    f"{MAX_LABELS:,} labels. If the answers are free text, set kind: free_text. "
-                    "Otherwise set label to another field."
+                    f"{self.source.location}: The task {self.name}/{counts.reader.name} has more "
+                    f"than {MAX_LABELS:,} labels. Set kind: free_text if the answers are free "
+                    "text, or set label to another field."
                 )
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
@@ -309,9 +310,9 @@ class _Surveyor:
         if len(counts.options) > 1:
             (first, one), (second, other), *_ = counts.options.items()
             raise DataError(
-                f"{place}: The questions of {self.name}/{task} have different numbers of options: "
-                f"{one} has {first}, but {other} has {second}. Give every question the same number "
-                "of options."
+                f"{place}: The questions of the task {self.name}/{task} have different numbers of "
+                f"options: {one} has {first}, but {other} has {second}. Give every question the "
+                "same number of options."
             )
         if section.kind not in KINDS_WITHOUT_LABELS:
             counts.labels.merge_label_spellings(section.labels or ())

@@ -87,8 +87,8 @@ class TaskSection(Section):
     fields: dict[TaskKey, FieldPath] = Field(
         default={},
         description=(
-            "fields whose texts `query` or `prompt` can insert, each under a name that `query` "
-            "and `prompt` write as {name}"
+            "fields whose texts are inserted into `query` or `prompt`, each under the name that "
+            "stands there in braces, as in {name}"
         ),
     )
     query: str | None = Field(
@@ -107,9 +107,9 @@ class TaskSection(Section):
     missing: Literal["refuse", "skip"] | None = Field(
         default=None,
         description=(
-            "refuse to report items without an answer as errors; skip to leave such items out; "
-            "null to skip turns without an answer (often only some turns are annotated), and to "
-            "report all other items as errors"
+            "treatment of items without an answer: refuse reports an error, and skip leaves them "
+            "out; null skips turns (often only some turns are annotated), and reports an error "
+            "for other items"
         ),
     )
     missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
