@@ -62,7 +62,7 @@ Study = TypeVar("Study", bound=CommonConfig)
 
 
 def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Document:
-    """Read a YAML file, and replace some of its values.
+    """Read a YAML config file, and replace some of its values.
 
     Args:
         overrides: values that replace the file's, as a nested mapping
@@ -87,7 +87,7 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Docume
 
 
 def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | None = None) -> Study:
-    """Check a document, and return the config as an object of a config class.
+    """Validate a document, and return the config as an object of a config class.
 
     Args:
         kinds: kinds of stages that the design has, None to accept any.
@@ -114,7 +114,7 @@ def build_config(document: Document, cls: type[Study], kinds: Sequence[str] | No
 def validate_content(
     document: Document, adapter: TypeAdapter[Any], context: Mapping[str, Any]
 ) -> Any:
-    """Check a file that is not a study's config, and return its content as typed values.
+    """Validate a file that is not a study's config, and return its content as typed values.
 
     Args:
         adapter: type of the content.
@@ -137,7 +137,7 @@ def validate_content(
 def _collect_problems(
     document: Document, error: ValidationError, make_schema: Callable[[], Schema]
 ) -> Iterator[Problem]:
-    """Yield the problems of a validation, without those of keys that YAML reports already."""
+    """Yield the problems of a validation, except for keys about which YAML already reports."""
     reported = {problem.path for problem in document.problems}
     problems = list_problems(error, document.value, make_schema, renamed=RENAMED)
     for problem in islice(problems, MAX_PROBLEMS):

@@ -23,7 +23,7 @@ class BroughtConfig(Section):
 
 
 def _check_unique_names(brought: tuple[BroughtConfig, ...]) -> tuple[BroughtConfig, ...]:
-    """Return the systems, or raise ValueError if two of them have the same name."""
+    """Return the user's own systems, or raise ValueError if two have the same name."""
     names = [system.name for system in brought]
     raise_problems(
         (f"[{index}].name", f"Another entry has the name {name!r}, too. Choose another name.")
@@ -37,7 +37,7 @@ Brought = Annotated[tuple[BroughtConfig, ...], LIST, AfterValidator(_check_uniqu
 
 
 def find_name_conflicts(brought: Any, used: Collection[str]) -> Iterator[Problem]:
-    """Yield a problem for each system that has the name of a method of the study."""
+    """Yield a problem for each of the user's own systems that is named like a method."""
     for index, system in enumerate(brought):
         if system.name in used:
             problem = f"{system.name!r} is the name of a method of the study. Choose another name."

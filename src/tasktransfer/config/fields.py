@@ -118,7 +118,7 @@ def _expand_seed_count(value: Any) -> Any:
 
 
 def _check_host(url: str) -> str:
-    """Return a URL, or raise ValueError if its host is missing or its port is not valid."""
+    """Return a URL, or raise ValueError if its host is missing or its port is invalid."""
     try:
         parts = urllib.parse.urlsplit(url)
         if parts.hostname and parts.port != 0:

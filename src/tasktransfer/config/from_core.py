@@ -37,7 +37,7 @@ class CoreKey(NamedTuple):
 def define_section(
     name: str, path: str, base: type[Section], core: type, keys: Mapping[str, CoreKey]
 ) -> Any:
-    """Create a section with the keys of a base section and keys for fields of a core type.
+    """Create a config section with a base section's keys and a key per field of a core type.
 
     Args:
         name: name of the section in the schema.
@@ -68,7 +68,7 @@ def get_field_types(core: type) -> dict[str, Any]:
 
 
 def _add_markers(kind: Any, markers: tuple[Any, ...]) -> Any:
-    """Return a type with constraints on its values other than None."""
+    """Return a type with constraints on all values except None."""
     if not markers:
         return kind
     if type(None) in get_args(kind):
@@ -95,7 +95,7 @@ class _Adapter(Section):
 
     @property
     def spec(self) -> LowRank:
-        """The section as a core spec."""
+        """The section as a ``core`` object."""
         values = self.model_dump(exclude={"kind"})
         named = values.pop("target_modules")
         return LowRank(**values, target_modules=() if named == ALL_LINEAR else (*sorted(named),))
@@ -181,7 +181,7 @@ _PATH = "training.fidelity"
 
 
 def _define_switch(field: str, kind: Any) -> CoreKey:
-    """Return a switch as a config key, whose default null means the value of the setting."""
+    """Define a switch as a config key, whose default null means the value in the setting."""
     markers = (Field(gt=0, le=100), NUMBER) if kind is float else ()
     text = f"{DESCRIPTIONS[field]}; null to use the setting's value"
     return CoreKey(text, markers, kind=kind | None, default=None)
@@ -197,7 +197,7 @@ FidelityConfig: Any = define_section(
 
 
 def resolve_switches(value: Any) -> tuple[Setting, Fidelity]:
-    """Return the setting that a config specifies, and the values of all switches."""
+    """Return a config's setting, and the values of all switches under this setting."""
     if isinstance(value, str):
         return value, FIDELITIES[value]  # type: ignore[index,return-value]
     section = value.model_dump(exclude={"setting"}, exclude_none=True)

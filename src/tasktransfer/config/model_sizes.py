@@ -44,19 +44,19 @@ class ModelSize:
 
     @property
     def trained(self) -> int:
-        """Number of parameters that have gradients and optimiser states, and are saved."""
+        """Number of parameters that are trained, with gradients and optimiser states."""
         return self.parameters if self.adapter is None else self.adapter
 
     @property
     def backward(self) -> float:
-        """Cost of the backward pass in forward passes.
+        """Cost of the backward pass, in units of a forward pass.
 
         It is one pass for the gradients of the inputs, and a part of one for the trained weights.
         """
         return 1 + self.trained / self.parameters
 
     def count_multiplied_parameters(self, family: Family) -> float:
-        """Return the number of parameters that an input token is multiplied by.
+        """Return the number of parameters by which each input token is multiplied.
 
         Embeddings are only looked up, except in a decoder's output layer. An input of an
         encoder-decoder passes the encoder only, about half of the model. In a dual encoder context
@@ -118,7 +118,7 @@ _LAYERS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers")
 
 
 def read_model_size(folder: Path) -> ModelSize | None:
-    """Return the size of the checkpoint in a folder, or None if it has no readable weights."""
+    """Read the size of the checkpoint in a folder, or return None without readable weights."""
     parameters = 0
     for file in folder.glob("*.safetensors"):
         shapes = read_tensor_shapes(file)
@@ -142,7 +142,7 @@ def read_model_size(folder: Path) -> ModelSize | None:
 
 
 def find_published_size(checkpoint: str) -> ModelSize:
-    """Return the published size of a checkpoint with this name, or the size of BERT base."""
+    """Return the published size of a checkpoint by its name, or the size of BERT base."""
     short = checkpoint.rstrip("/").rsplit("/", 1)[-1].lower().removeprefix("flan-")
     short = short.split(".q")[0].removesuffix(".gguf")  # the quantisation in a GGUF file's name
     for ending in ("-uncased", "-cased"):
@@ -155,7 +155,7 @@ def find_published_size(checkpoint: str) -> ModelSize:
 
 
 def find_layer_count(checkpoint: str, family: Family, revision: str) -> int | None:
-    """Return the number of layers of a checkpoint's encoder or decoder, or None if unknown.
+    """Return the number of layers of a checkpoint's encoder or decoder, or None if it is unknown.
 
     It is read from the config in the checkpoint's folder or in the hub's cache, or looked up by the
     checkpoint's name.
@@ -174,7 +174,7 @@ def find_layer_count(checkpoint: str, family: Family, revision: str) -> int | No
 
 
 def list_cached_folders(name: str, revision: str) -> Iterator[Path]:
-    """Yield the folders of a model in the Hugging Face hub's cache."""
+    """Yield the folders in the Hugging Face hub's cache that contain a model."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     hub = Path(os.environ.get("HF_HUB_CACHE", home / "hub"))
     folder = hub / f"models--{name.replace('/', '--')}"

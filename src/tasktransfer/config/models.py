@@ -150,7 +150,7 @@ class ModelConfig(Section):
 
     @property
     def recipe(self) -> str | None:
-        """Recipe that the model is built from, which also gives its weights their name.
+        """Recipe from which the model is built, which also names its weights.
 
         None if the model has a checkpoint.
         """
@@ -158,7 +158,7 @@ class ModelConfig(Section):
 
     @property
     def is_created(self) -> bool:
-        """True if the study creates the model's folder.
+        """True if the study creates the model's folder itself.
 
         It does so by pre-training, from an architecture, or by dequantising a GGUF file.
         """
@@ -166,27 +166,27 @@ class ModelConfig(Section):
 
     @property
     def has_checkpoint(self) -> bool:
-        """True if the weights are given by the user, so that they are checked before use."""
+        """True if the user provides the weights, which are then checked before use."""
         return self.recipe is None and self.checkpoint not in (TINY, BUILT)
 
     @property
     def is_only_prompted(self) -> bool:
-        """True if the study prompts the released model and does not train it."""
+        """True if the study prompts the model and does not train it."""
         return False
 
     @property
     def loaded_as(self) -> Family:
-        """Family of the checkpoint. A dual encoder starts as two copies of an encoder."""
+        """Family of the checkpoint, which is ``encoder`` for a dual encoder."""
         return "encoder" if self.family == "dual_encoder" else self.family
 
     @property
     def built(self) -> ArchitectureConfig | None:
-        """Architecture of a model that each run initialises at random, None for other models."""
+        """Architecture of a randomly initialised model, None for other models."""
         return None
 
     @property
     def second(self) -> str | None:
-        """Name of the model that is the second encoder next to this one, None for no model."""
+        """Name of the model's second encoder, or None for models with one encoder."""
         return None
 
     @field_validator("revision")
@@ -241,7 +241,7 @@ class EndpointConfig(Section):
 
 
 def check_unique_names(models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
-    """Return the models, or raise ValueError if two of them have the same name."""
+    """Return the models, or raise ValueError if two of them share a name."""
     first: dict[str, int] = {}
     repeated = []
     for index, model in enumerate(models):

@@ -12,7 +12,7 @@ from tasktransfer.files.wrong_values import format_value
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:
-    """Convert ``a.b=value`` texts of ``--set``, whose values are YAML, to a nested mapping.
+    """Convert ``--set`` options (``a.b=value``, with YAML values) to a nested mapping.
 
     Raises:
         ConfigError: a key or value is missing, a key is given twice, or a value is not YAML.
@@ -41,7 +41,7 @@ def from_options(options: Iterable[str]) -> dict[str, Any]:
 
 
 def from_texts(value: Any) -> Any:
-    """Convert the values of Snakemake's ``--config``: texts that are YAML become their values.
+    """Parse the values of Snakemake's ``--config``, in which texts are YAML.
 
     Snakemake leaves the content of ``key={...}`` as text.
     """
@@ -60,7 +60,7 @@ def from_texts(value: Any) -> Any:
 def replace_keys(
     base: Any, over: Mapping[str, Any], problems: list[Problem], path: str = ""
 ) -> Any:
-    """Return a mapping with some of its keys replaced. A list can only be replaced as a whole.
+    """Return a mapping in which some keys are replaced. Lists are only replaced as a whole.
 
     Args:
         base: values of the file.
@@ -81,7 +81,7 @@ def replace_keys(
 
 
 def list_leaf_paths(value: Mapping[str, Any], path: str = "") -> list[str]:
-    """Return the key paths of all values in a nested mapping that are not mappings."""
+    """Return the key paths of all values in a nested mapping, except mappings."""
     leaves = []
     for key, item in value.items():
         below = extend_path(path, key)

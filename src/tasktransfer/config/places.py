@@ -25,7 +25,7 @@ SOURCE_FOLDERS = frozenset(
 
 
 def expand_path(path: str) -> str:
-    """Return a config's path for use by programs.
+    """Expand a leading ``~`` in a config's path, and protect a leading dash, for programs.
 
     A leading ``~`` or ``~user`` is expanded. A leading dash, which programs take for an option, is
     prefixed with ``./``.
@@ -57,7 +57,7 @@ def check_path_length(path: str) -> str:
 
 
 def has_hub_form(checkpoint: str) -> bool:
-    """Return whether a checkpoint looks like a name on the hub instead of a path."""
+    """Return whether a checkpoint has the form of a hub name instead of a path."""
     return HUB_NAME.fullmatch(checkpoint) is not None and not is_gguf(checkpoint)
 
 
@@ -71,7 +71,7 @@ UNUSABLE = frozenset("{}*?\"'$`\\<>")
 
 
 def check_results_folder(path: str) -> str:
-    """Return the normalised path of a results folder, or raise ValueError if it cannot be used."""
+    """Return the normalised path of a results folder, or raise ValueError if it is unusable."""
     real = Path(os.path.realpath(expand_path(check_home_expansion(path))))
     remedy = "Choose a separate folder, for example results"
     if real == Path(real.anchor):
@@ -119,7 +119,7 @@ def normalise_path(path: str) -> str:
 
 
 def _check_writable(path: str, there: Path) -> None:
-    """Raise ValueError if a folder cannot be created in the folder ``there``.
+    """Raise ValueError if no folder can be created in the folder ``there``.
 
     Creating one is the only reliable test: /proc and /sys look writable to some users.
     """

@@ -21,7 +21,7 @@ Seen = Literal["yes", "no", "unknown"]
 
 
 def _restore_word(value: Any) -> Any:
-    """Return yes or no for true or false, because YAML reads these words as booleans."""
+    """Return ``yes`` or ``no`` for booleans, because YAML reads these words as booleans."""
     return {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value
 
 
@@ -65,7 +65,7 @@ class PromptedModelConfig(EndpointConfig):
     )
 
     def to_spec(self, models: Mapping[str, ModelSpec]) -> ModelSpec:
-        """Return the prompted model as a core spec.
+        """Return the config of a prompted model as a ``core`` object.
 
         Args:
             models: models of the study by name.
@@ -77,7 +77,7 @@ class PromptedModelConfig(EndpointConfig):
         return ModelSpec(self.model, "decoder", weights, self.max_length or DEFAULT_LENGTH)
 
     def get_evaluation_settings(self) -> dict[str, Any]:
-        """Return the settings of the model's evaluations, without those at their default."""
+        """Return the settings of the model's evaluations, except those with default values."""
         own = {} if self.chat == "auto" else {"chat": self.chat}
         if self.thinking_tokens is None:
             return own
@@ -87,7 +87,7 @@ class PromptedModelConfig(EndpointConfig):
 def find_model_problems(
     path: str, entry: PromptedModelConfig, models: Mapping[str, ModelConfig], hint: str
 ) -> Iterator[Problem]:
-    """Yield the problems with the model of an entry of ``prompted``.
+    """Yield problems with the model that an entry of ``prompted`` refers to.
 
     Args:
         path: key path of the entry.
@@ -122,7 +122,7 @@ def find_model_problems(
 def find_duplicate_names(
     entries: Collection[PromptedModelConfig], used: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield a problem for each entry with the name of a method or of an earlier entry.
+    """Yield a problem for each entry that is named like a method or an earlier entry.
 
     Args:
         used: names of methods and of the user's own systems.

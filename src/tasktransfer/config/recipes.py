@@ -66,7 +66,7 @@ _ROWS = (
 
 
 def find_recipe(family: Family, parameters: int, *, adapted: bool) -> Recipe:
-    """Return the recipe of a model.
+    """Find the training recipe for a model.
 
     Args:
         parameters: total number of the model's parameters.

@@ -42,12 +42,12 @@ RENAMED: Mapping[str, str] = {
 
 
 def get_new_name(key: str, section: str) -> str:
-    """Return the name that a key of the digests has in config files."""
+    """Return the config key for the name of a key in digests."""
     return RENAMED.get(extend_path(section, key), key)
 
 
 def get_new_path(old: str) -> str:
-    """Return the path of a renamed key under its new name."""
+    """Return a key path in which a renamed key has its new name."""
     return extend_path(old.rpartition(".")[0], RENAMED[old])
 
 
@@ -56,7 +56,7 @@ _OLD_NAMES = {get_new_path(old): old.rpartition(".")[2] for old in RENAMED}
 
 
 def restore_old_names(content: Any, path: str = "") -> Any:
-    """Return the content of a config or section with the names that its keys have in digests.
+    """Return the content of a config with the key names that digests use.
 
     Args:
         path: path of the section in the config; empty for the whole config.

@@ -70,12 +70,12 @@ class DataConfig(Section):
         return self.release
 
     def is_generated(self, dataset: str) -> bool:
-        """Return whether the study generates the dialogues of a dataset."""
+        """Return whether the study generates a dataset's dialogues."""
         return self.generated
 
     @property
     def generated(self) -> bool:
-        """True if the study generates its dialogues.
+        """True if the study generates the dialogues.
 
         Dialogues from a folder may be synthetic, too; the release's metadata record that
         (``data.prepared``).
@@ -159,14 +159,14 @@ class CommonConfig(Section):
     @field_validator("*")
     @classmethod
     def _collect_valid_parts(cls, part: Any, info: ValidationInfo) -> Any:
-        """Collect the valid parts, for ``find_contradictions`` of a config with other problems."""
+        """Store a valid part, so that ``find_contradictions`` can check a partly invalid config."""
         if info.context is not None:
             info.context["parts"][info.field_name] = part
         return part
 
     @classmethod
     def find_contradictions(cls, parts: Mapping[str, Any]) -> Iterator[Problem]:
-        """Yield contradictions between parts of the config. The common parts have none.
+        """Yield contradictions between parts of the config. Designs override this method.
 
         Args:
             parts: key → validated part. Parts with problems are omitted, so that one mistake gives
@@ -176,14 +176,14 @@ class CommonConfig(Section):
 
     @classmethod
     def list_forbidden_keys(cls, document: Any) -> Mapping[str, str]:
-        """Return a message for each key path that this study, unlike others, must not have.
+        """Map each key path that this kind of study must not set to a message.
 
         The message replaces all other messages about the key.
         """
         return {}
 
     def as_largest(self) -> Self:
-        """Return the config of the largest study that may follow from pending choices."""
+        """Return the config of the largest study that pending choices may lead to."""
         return self
 
     @property
@@ -198,21 +198,21 @@ class CommonConfig(Section):
 
     @property
     def analysis_files(self) -> Mapping[str, str]:
-        """Files that only tables and figures read, by the key that names them."""
+        """Files that only tables and figures read, by config key."""
         return {}
 
     @property
     def brought_files(self) -> Mapping[str, str]:
-        """Files with the answers of a user's own systems, by the system's name."""
+        """Files with the answers of the user's own systems, by system."""
         return {}
 
     @property
     def endpoints(self) -> Mapping[str, EndpointConfig]:
-        """Endpoints of prompted models that run on a server, by model name."""
+        """Endpoints of served prompted models, by model name."""
         return {}
 
     def describe_exclusion(self, dataset: str, task: str) -> str:
-        """Return the remedy that removes a task from the study, as part of a message."""
+        """Return a remedy for messages: how to remove a task from the study."""
         content = self.model_dump()
         for name in (task, dataset):
             if keys := dict.fromkeys(_find_key_paths(content, name)):
@@ -228,7 +228,7 @@ class CommonConfig(Section):
 
     @property
     def known_labels(self) -> tuple[str, ...]:
-        """Labels whose words are added to a built model's vocabulary."""
+        """Labels whose words are in a built model's vocabulary."""
         return ()
 
     @property
@@ -237,7 +237,7 @@ class CommonConfig(Section):
         return compute_digest(self.build_digest_content())
 
     def build_digest_content(self) -> dict[str, Any]:
-        """Return the values from which the digest is computed.
+        """Return the values that the config's digest covers.
 
         Keys that were added later are omitted at their default, and renamed keys have their old
         names, so that older studies keep their digests. ``tracking`` changes no number.
@@ -259,7 +259,7 @@ class CommonConfig(Section):
 
 
 def _find_key_paths(value: Any, name: str, key: str = "") -> Iterator[str]:
-    """Yield the key paths that have a name as their value."""
+    """Yield the key paths whose value is a given name."""
     if isinstance(value, Mapping):
         for inner, item in value.items():
             yield from _find_key_paths(item, name, f"{key}.{inner}" if key else str(inner))

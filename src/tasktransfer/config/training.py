@@ -149,7 +149,7 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
         return self
 
     def _find_ineffective_keys(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield key, remedy and value of the keys in ``without_effect`` that are set."""
+        """Yield key, remedy and value of each key in ``without_effect`` that the config sets."""
         for key, remedy in self.without_effect.items():
             section, _, switch = key.rpartition(".")
             part = getattr(self, section) if section else self
@@ -159,7 +159,7 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
                 yield key, remedy, value
 
     def resolve(self) -> dict[str, Any]:
-        """Return the values of ``core.specs.Training``, with ``auto`` and switches resolved."""
+        """Return hyperparameters (``core.specs.Training``), with ``auto`` and switches resolved."""
         setting, switches = resolve_switches(self.fidelity)
         values = self.model_dump(exclude={*ROUND_KEYS, "recipe"})
         for key, value in TRAINING[setting].items():

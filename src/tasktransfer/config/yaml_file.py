@@ -66,11 +66,11 @@ class Document:
     problems: tuple[Problem, ...] = ()
 
     def get(self, key: str) -> Any:
-        """Return the value of a top-level key, or None if it is missing."""
+        """Return the value of a top-level key, or None if the key is missing."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def build_error(self, problems: Iterable[Problem]) -> ConfigError:
-        """Return one error with all problems, each with its line, sorted by line."""
+        """Return one error with all problems, sorted by line."""
         distinct = dict.fromkeys([*self.problems, *problems])
         ordered = sorted(distinct, key=lambda problem: self.lines.get(problem.path, math.inf))
         texts = [
@@ -92,7 +92,7 @@ class _UnreadableError(Exception):
 
 
 def read(path: Path) -> Document:
-    """Read a YAML file. Duplicate keys and ambiguous numbers are its ``problems``.
+    """Read a YAML file, and collect duplicate keys and ambiguous numbers as ``problems``.
 
     Raises:
         ConfigError: the file does not exist, cannot be read, is not YAML (with the line), or
@@ -193,7 +193,7 @@ class _Extent:
 
 
 def _check_extent(events: Iterator[Any]) -> None:
-    """Raise an error if a text has a tag, too many nested levels, or too many values.
+    """Raise an error if a YAML text has a tag, or too many nested levels or values.
 
     Aliases count as the values that they stand for.
 
@@ -282,7 +282,7 @@ class _Builder:
         return result
 
     def _read_key(self, node: yaml.Node) -> str:
-        """Return the text of a key.
+        """Return a key as text.
 
         Raises:
             _UnreadableError: the key is a list or mapping, or is too long.
@@ -301,7 +301,7 @@ class _Builder:
         return str(node.value)
 
     def _build_scalar(self, node: yaml.Node, path: str) -> Any:
-        """Return the value of a scalar, and add a problem if YAML versions read it differently."""
+        """Return a scalar's value, and report a problem if YAML versions read it differently."""
         text, is_number = node.value, node.tag in (_INTEGER, _FLOAT)
         if is_number and len(text) > MAX_DIGITS:
             message = (

@@ -25,7 +25,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _quote_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote texts that YAML 1.2 reads as numbers (``1e3``) or that have characters to escape."""
+    """Quote a text that YAML 1.2 would read as a number (``1e3``) or that needs escapes."""
     style = "'" if _is_number(text) else None
     if text != escape_line(text):
         style = '"'
@@ -44,7 +44,7 @@ _Dumper.add_representer(str, _quote_text)
 
 
 def format_yaml(value: Any) -> str:
-    """Return plain data as YAML in block style.
+    """Format plain data as YAML in block style.
 
     Raises:
         ConfigError: the text is not read back as the same value.
@@ -58,5 +58,5 @@ def format_yaml(value: Any) -> str:
 
 
 def format_comment(text: str) -> str:
-    """Return a text as a comment, on one line."""
+    """Format a text as a one-line comment."""
     return f"# {escape_line(text)}".rstrip()

@@ -25,7 +25,7 @@ FIDELITIES: tuple[Scoring, ...] = ("default", "tlidb")
 
 
 def remove_quotations(file: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Return rows without quotations from dialogues.
+    """Return rows in which codes replace all quotations from dialogues.
 
     Answers that are not labels may quote a dialogue. They are encoded or rejected.
 
@@ -60,7 +60,7 @@ def _reject_free_text(file: Path, rows: pa.Table, column: str, task: Task | None
 
 
 def _is_label(text: str, task: Task | None) -> bool:
-    """Return whether an answer is a label of its task, or a number if the task has ratings."""
+    """Return whether an answer is a label of its task, or a number for a task with ratings."""
     if task is not None and task.labels and task.kind != "rating":
         return text in task.labels
     try:
@@ -78,7 +78,7 @@ def _find_task(dataset: str, name: str) -> Task | None:
 
 
 def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
-    """Encode the rows of a task.
+    """Encode the answers of a task's rows.
 
     If the task's answers quote dialogues, all answers are encoded. If it has labels, only generated
     predictions that are not labels are encoded.
@@ -108,7 +108,7 @@ def encode_rows(rows: pa.Table, task: Task) -> pa.Table | None:
 
 
 def _is_equivalent(rows: pa.Table, changed: pa.Table, task: Task) -> bool:
-    """Return whether every instance contributes equally to every measure in both tables."""
+    """Return whether each instance contributes equally to every measure in both tables."""
     return all(
         np.array_equal(_tally_rows(rows, task, fidelity), _tally_rows(changed, task, fidelity))
         for fidelity in FIDELITIES

@@ -56,7 +56,7 @@ class StudyCosts(TypedDict):
 
 
 def summarise_costs(study: Study) -> StudyCosts:
-    """Return the cost of the study's finished trainings, in total and per model and algorithm.
+    """Sum the costs of a study's finished trainings, in total and per model and algorithm.
 
     A kind of stage replaces the algorithm if no run ends with it. Unreadable records are counted
     as ``unread``.

@@ -60,7 +60,7 @@ class Check:
 
 
 def run_checks(study: Study | None, folder: Path) -> Iterator[Check]:
-    """Run all checks, one after the other.
+    """Run all checks in order.
 
     Args:
         study: study to be run here; None to check only the machine.
@@ -83,7 +83,7 @@ def run_checks(study: Study | None, folder: Path) -> Iterator[Check]:
 
 
 def check_python() -> Check:
-    """Check the Python version against the package's requirement."""
+    """Check the Python version against the minimum version of the package."""
     from packaging.specifiers import SpecifierSet  # noqa: PLC0415  # few commands need it
 
     wanted = metadata.metadata("tasktransfer")["Requires-Python"]
@@ -95,7 +95,7 @@ def check_python() -> Check:
 
 
 def check_packages() -> Check:
-    """Check package versions against the requirements.
+    """Check the versions of installed packages against the requirements.
 
     Packages of an extra are checked only if they are installed.
     """
@@ -207,7 +207,7 @@ def _check_bfloat16(facts: Any) -> Check:
 
 
 def check_processor() -> Check:
-    """Check that this process may use more than one core."""
+    """Check that this process may use several cores."""
     mine = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     text = f"{read_cpu_name()}, {mine} of {os.cpu_count()} cores"
     if mine > 1:
@@ -234,7 +234,7 @@ def check_memory() -> Iterator[Check]:
 
 
 def check_disk(results: Path) -> Check:
-    """Check that enough disk space is free for a first training."""
+    """Check that enough disk space is free for the first training."""
     folder = _locate_existing_folder(results)
     free = shutil.disk_usage(folder).free
     text = f"{format_bytes(free)} free at {folder}"
@@ -265,7 +265,7 @@ def check_file_system(results: Path, mounts: Path = Path("/proc/mounts")) -> Che
 
 
 def check_kernel_locks(results: Path) -> Check:
-    """Check that kernel locks work in the results folder and in the folder of device leases."""
+    """Check that file locks work in the results folder and in the folder for GPU leases."""
     for folder in (_locate_existing_folder(results), get_lock_folder()):
         try:
             with TemporaryFile(dir=folder) as file:
@@ -300,7 +300,7 @@ def check_snakemake_lock(folder: Path) -> Check:
 
 
 def _list_snakemake_processes(folder: Path) -> list[int]:
-    """Return the ids of Snakemake processes whose working directory is a folder."""
+    """Return the IDs of Snakemake processes that run in a folder."""
     if find_spec("psutil") is None:
         return []
     import psutil  # noqa: PLC0415
@@ -317,7 +317,7 @@ def _list_snakemake_processes(folder: Path) -> list[int]:
 
 
 def check_profile(folder: Path) -> Check:
-    """Check the profile that a plain ``snakemake`` uses by default (docs/running.md)."""
+    """Check the profile that Snakemake uses by default (docs/running.md)."""
     chosen = os.environ.get("SNAKEMAKE_PROFILE")
     beside = [folder / "profiles/default", folder / "workflow/profiles/default"]
     found = next((path for path in beside if (path / "config.yaml").is_file()), None)
@@ -331,7 +331,7 @@ def check_profile(folder: Path) -> Check:
 
 
 def _format_profile_settings(path: Path) -> str:
-    """Format the settings of a profile that decide where and how jobs run."""
+    """Format the profile's settings that determine where and how jobs run."""
     try:
         values = yaml_file.read(path / "config.yaml").value or {}
     except ConfigError as error:
@@ -343,7 +343,7 @@ def _format_profile_settings(path: Path) -> str:
 
 
 def build_unopened_study_check(error: TaskTransferError) -> Check:
-    """Return the check for a study that cannot be opened."""
+    """Return a failed check for a study that cannot be opened."""
     return Check(
         "study",
         "wrong",
@@ -354,7 +354,7 @@ def build_unopened_study_check(error: TaskTransferError) -> Check:
 
 
 def check_inputs(study: Study) -> Iterator[Check]:
-    """Check that the data and models of a study exist."""
+    """Check that a study's data and models exist."""
     for text in study.absent:
         yield Check("inputs", "lacking", text, "needed for training, not for tables and figures")
     if not study.absent:
@@ -365,7 +365,7 @@ def check_inputs(study: Study) -> Iterator[Check]:
 
 
 def find_exit_code(seen: Sequence[Check]) -> int:
-    """Return the exit code of the first check that is wrong, else 0."""
+    """Return the exit code of the first failed check, or 0."""
     return next((check.exit_code for check in seen if check.state == "wrong"), 0)
 
 

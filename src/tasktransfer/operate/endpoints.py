@@ -31,7 +31,7 @@ def describe_endpoints(config: CommonConfig) -> list[Endpoint]:
 
 
 def format_endpoints(endpoints: Sequence[Endpoint]) -> Iterator[str]:
-    """Yield the lines about endpoints that ``plan`` and ``validate`` print."""
+    """Yield the lines on endpoints in the output of ``plan`` and ``validate``."""
     for each in endpoints:
         yield f"prompted model {each['model']}: served at {each['endpoint']} {each['key']}"
         yield from (f"  NOT ALLOWED: {text}" for text in each["refusals"])
@@ -39,7 +39,7 @@ def format_endpoints(endpoints: Sequence[Endpoint]) -> Iterator[str]:
 
 
 def require_allowed_endpoints(config: CommonConfig) -> None:
-    """Raise if the user has not allowed an endpoint or its key.
+    """Raise an error if the user has not allowed an endpoint or the use of its key.
 
     Raises:
         ConfigError: an endpoint is not allowed, or a key is invalid. The message contains the
@@ -57,7 +57,7 @@ def require_allowed_endpoints(config: CommonConfig) -> None:
 
 
 def delete_probes(config: CommonConfig) -> Iterator[str]:
-    """Delete the cached probes of the endpoints, and yield a line about each."""
+    """Delete the cached probes of endpoints, and yield one line per endpoint."""
     for model, probes in _collect_probes(config):
         if probes.delete():
             yield (

@@ -127,7 +127,7 @@ class RemovalResult:
 
 
 def find_garbage(studies: Sequence[Study], *, records: bool = False) -> Garbage:
-    """Find the files in a shared results folder that none of the studies needs.
+    """Find files in a shared results folder that no study needs.
 
     Args:
         studies: all studies that use the folder; their inputs must be known.
@@ -177,7 +177,7 @@ def _resolve_shared_folder(studies: Sequence[Study]) -> Path:
 
 
 def _collect_link_remarks(results: Path) -> Iterator[str]:
-    """Yield remarks about links in the layout's upper folders, which are not followed."""
+    """Yield remarks on links in the upper folders, which are not followed."""
     for name in (*LAYOUT, *_CACHES, "data/encoded"):
         if (results / name).is_symlink():
             yield f"{results / name} is a link, which is not followed"
@@ -211,7 +211,7 @@ def _collect_from_planned(
 def _collect_from_unplanned(
     node_folder: NodeFolder, *, records: bool
 ) -> tuple[list[Item], list[tuple[str, int]]]:
-    """Return the removable and the kept files of a node that is not in any plan."""
+    """Return the removable files and the kept files of a node outside all plans."""
     if is_in_use(node_folder.folder):
         return [], []
     names = _list_names(node_folder.folder)
@@ -242,7 +242,7 @@ def _collect_from_unplanned(
 
 
 def _list_names(folder: Path) -> frozenset[str]:
-    """Return the names in a folder, without links."""
+    """Return the names of entries in a folder, except links."""
     try:
         return frozenset(e.name for e in os.scandir(folder) if not e.is_symlink())
     except OSError:
@@ -268,7 +268,7 @@ def _collect_items(
 def _collect_caches(
     results: Path, studies: Sequence[Study], *, leave_whole: bool
 ) -> Iterator[Item]:
-    """Yield caches and built models that no study reads, and leftovers of killed processes."""
+    """Yield unused caches and models, and files that killed processes left."""
     needed = {
         results / Path(path).relative_to(study.config.results)
         for study in studies
@@ -286,7 +286,7 @@ def _collect_caches(
 
 
 def _list_cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]:
-    """Yield the folders of caches and the pattern of cache names in them, without links."""
+    """Yield the folders of caches, each with a pattern of its caches' names, except links."""
     for below, pattern in _CACHES.items():
         if not is_through_link(results, below):
             yield results / below, pattern
@@ -297,7 +297,7 @@ def _list_cache_folders(results: Path) -> Iterator[tuple[Path, re.Pattern[str]]]
 
 
 def _list_needed_caches(study: Study) -> Iterator[str]:
-    """Yield the caches and built models that a study reads or is computed from."""
+    """Yield the caches and built models that a study reads or depends on."""
     tiny = [model.name for model in study.config.models if model.checkpoint == TINY]
     if study.reads_tiny_world or tiny:
         yield study.tiny_world
@@ -316,7 +316,7 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
 
 
 def remove_garbage(garbage: Garbage) -> RemovalResult:
-    """Remove the files that ``find_garbage`` found, and return what was removed.
+    """Remove the files from ``find_garbage``, and return the removed items.
 
     Each folder is locked during its removal, as a job would lock it. Folders now in use are left
     alone.
@@ -351,7 +351,7 @@ def _try_lock_item(item: Item) -> Iterator[bool]:
 
 
 def _remove_path(path: Path) -> None:
-    """Remove a file or folder, but never a link or anything through a link.
+    """Remove a file or folder, but refuse links and paths through links.
 
     Links are created by users.
     """
@@ -364,7 +364,7 @@ def _remove_path(path: Path) -> None:
 
 
 def _remove_empty_folders(folder: Path) -> None:
-    """Remove a node's empty folders, up to the folder of its kind.
+    """Remove the empty folders of a node, up to the folder of its kind.
 
     Folders with other files are kept.
     """

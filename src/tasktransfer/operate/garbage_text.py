@@ -10,7 +10,7 @@ from tasktransfer.operate.garbage import Garbage, Item
 
 
 def as_text(garbage: Garbage) -> str:
-    """Format the list of removable paths, with their sizes by kind and in total."""
+    """Format the removable paths as text, with sizes by kind and in total."""
     lines = []
     kinds = sorted({item.kind for item in garbage.items})
     for kind in kinds:
@@ -36,7 +36,7 @@ def as_text(garbage: Garbage) -> str:
 
 
 def _format_item(item: Item) -> tuple[str, ...]:
-    """Return the lines for an item. Several paths in one folder share a line."""
+    """Format an item as lines, in which several paths of a folder share a line."""
     if len(item.paths) == 1:
         return item.paths
     names = ", ".join(Path(path).name for path in item.paths)

@@ -117,7 +117,7 @@ def merge_results(
     dry_run: bool = False,
     tables: Iterable[str] = (),
 ) -> MergeResult:
-    """Copy the finished nodes of ``other`` into the study's results folder.
+    """Copy the finished nodes of the results folder ``other`` into the study's folder.
 
     Args:
         study: study whose plan selects the nodes; its inputs must be known.
@@ -151,7 +151,7 @@ def merge_results(
 
 
 def _merge_steps(steps: Sequence[MergeStep], other: Path, *, dry_run: bool) -> list[MergedNode]:
-    """Copy the nodes, in reverse order so that dependencies come last."""
+    """Copy the nodes, with dependencies last."""
     nodes: list[MergedNode] = []
     for step in show_progress([*reversed(steps)], f"copying records of {other}"):
         outcome, reasons, by = _merge_node(step, dry_run=dry_run)
@@ -161,7 +161,7 @@ def _merge_steps(steps: Sequence[MergeStep], other: Path, *, dry_run: bool) -> l
 
 
 def _merge_tables(study: Study, other: Path, tables: Iterable[str], *, dry_run: bool) -> list[str]:
-    """Copy the tables that are missing here, unless ``dry_run`` is set, and return their names."""
+    """Copy the tables that are missing here (unless ``dry_run``), and return their names."""
     own = Path(study.config.results)
     taken = [
         name
@@ -193,7 +193,7 @@ def _check_other_folder(study: Study, other: Path) -> None:
 def _plan_steps(
     study: Study, other: Path, everything: bool, checkpoints: bool
 ) -> tuple[list[MergeStep], int, int]:
-    """Return the nodes to merge, the number without a record, and the number not in the plan.
+    """Return the nodes to merge, and counts of nodes without a record or outside the plan.
 
     Nodes of the plan are recognized by digest, since the other study may use other model names.
     """
@@ -211,7 +211,7 @@ def _plan_steps(
 
 
 def _sort_steps(steps: list[MergeStep], study: Study) -> None:
-    """Sort the steps in place, dependencies first."""
+    """Sort the merge steps in place, with dependencies first."""
     order = {digest: number for number, digest in enumerate(study.plan.by_digest)}
     steps.sort(
         key=lambda step: (order.get(step.node_folder.digest, len(order)), step.node_folder.path)
@@ -226,7 +226,7 @@ def _plan_step(
         return MergeStep(node_folder, out, None, lambda: checkpoints)
 
     def takes_parameters() -> bool:
-        """Return whether to copy the parameters, because they are kept or a node needs them."""
+        """Return whether to copy parameters, because they are kept or another node needs them."""
         if not checkpoints or not isinstance(node, Stage):
             return False
         if not study.makes_checkpoint(node.kind):
@@ -240,7 +240,7 @@ def _plan_step(
 
 
 def _merge_node(step: MergeStep, *, dry_run: bool) -> tuple[MergeOutcome, list[str], str | None]:
-    """Merge a node, and return the outcome, the reasons, and the author in its record or None."""
+    """Merge a node, and return the outcome, its reasons, and the author of its record."""
     try:
         theirs = read_offered_record(step.node_folder, step.node)
     except RecordError as error:
@@ -275,7 +275,7 @@ def _merge_record(
 
 
 def _read_own_record(step: MergeStep, theirs: Record) -> Record | None:
-    """Return the local record of this node, or None if it is missing or damaged."""
+    """Read the local record of a node, or return None if it is missing or damaged."""
     try:
         ours = read_record(step.out / RECORD)
     except RecordError:
@@ -284,7 +284,7 @@ def _read_own_record(step: MergeStep, theirs: Record) -> Record | None:
 
 
 def _find_missing_files(step: MergeStep, theirs: Record) -> list[str]:
-    """Return the offered files that are missing or damaged here.
+    """Return the offered files whose local copies are missing or damaged.
 
     Local files without a record were left by a killed job and do not count.
     """
@@ -336,7 +336,7 @@ def _copy_node(
 
 
 def _copy_missing_files(step: MergeStep, theirs: Record) -> list[str]:
-    """Copy the missing files, the record last, and return remarks about damaged local files.
+    """Copy the missing files (record last), and return remarks on damaged local files.
 
     Missing files are determined again, since the node is locked only now.
     """
@@ -376,7 +376,7 @@ def _copy_file(source: Path, out: Path, sha256: str | None = None) -> None:
 
 
 def _copy_folder(source: Path, out: Path) -> None:
-    """Copy a folder atomically, replacing the leftovers of a killed job."""
+    """Copy a folder atomically, and replace leftovers of a killed job."""
     building = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         shutil.copytree(source, building, symlinks=True, copy_function=shutil.copyfile)

@@ -21,7 +21,7 @@ COMPARED = [
 
 
 def compare_rows(out: Path, offered: Path, ours: Record, theirs: Record) -> list[str]:
-    """Return a message if local and offered rows differ, or an empty list.
+    """Return a list with a message if local and offered rows differ.
 
     Other versions of the library may pack equal rows into different files, so content is compared.
 
@@ -52,7 +52,7 @@ def compare_rows(out: Path, offered: Path, ours: Record, theirs: Record) -> list
 
 
 def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
-    """Encode the rows as in a pack, or return them unchanged if they cannot be shared."""
+    """Encode rows as in a pack, or return them unchanged if they must not be shared."""
     try:
         return remove_quotations(folder, record, rows)
     except RecordError:
@@ -60,7 +60,7 @@ def _encode_rows(folder: Path, record: Record, rows: pa.Table) -> pa.Table:
 
 
 def _select_comparable_rows(rows: pa.Table, tasks: set[str] | None) -> pa.Table:
-    """Return the part of rows that must be equal, limited to the shared tasks if given."""
+    """Return the parts of rows that must agree, for shared tasks only if these are given."""
     compared = rows.select(COMPARED).replace_schema_metadata()
     if tasks is None:
         return compared

@@ -8,7 +8,7 @@ from tasktransfer.operate.merge import OUTCOMES, MergeResult
 
 
 def find_error(seen: MergeResult) -> RecordError | None:
-    """Return the error for conflicts and rejected records, or None."""
+    """Return the error for conflicts or rejected records, or None."""
     conflicts, rejected = seen["counts"]["conflict"], seen["counts"]["rejected"]
     if not conflicts and not rejected:
         return None

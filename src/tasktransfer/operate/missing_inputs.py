@@ -34,7 +34,7 @@ Needed = Mapping[str, set[str]]
 
 
 def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, ...]:
-    """Return messages, with remedies, about missing data that unfinished nodes need.
+    """List the missing data that unfinished nodes need, as messages with remedies.
 
     There is one message per missing task, or one per release that is missing or unreadable. Missing
     files that the config names are reported too. For prepared data, so are splits that are too
@@ -52,7 +52,7 @@ def list_missing_inputs(study: Study, dataset: str | None = None) -> tuple[str, 
 
 
 def require_available_data(study: Study, dataset: str | None = None) -> None:
-    """Raise DataError with everything that ``list_missing_inputs`` finds in data on this disk.
+    """Raise DataError if data that unfinished nodes need are missing on this disk.
 
     A release that is not on this disk is not an error: tables and figures do not need it.
     """
@@ -62,7 +62,7 @@ def require_available_data(study: Study, dataset: str | None = None) -> None:
 
 
 def require_available_inputs(study: Study) -> None:
-    """Raise if data or models that unfinished nodes need are not on this disk.
+    """Raise an error if data or models that unfinished nodes need are missing on this disk.
 
     Raises:
         DataError: data are missing, and possibly models.
@@ -130,7 +130,7 @@ def _collect_missing_data(study: Study, dataset: str) -> Iterator[str]:
 
 
 def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
-    """Return the missing splits of each incomplete task.
+    """Return the missing splits of each task that is incomplete.
 
     The list is empty for a task that is not annotated at all.
     """
@@ -148,7 +148,7 @@ def _find_absent_splits(needed: Needed, held: Held) -> dict[str, list[str]]:
 
 
 def _collect_needed_tasks(study: Study, dataset: str, nodes: Iterable[Node]) -> Needed:
-    """Return the tasks and splits of a dataset that nodes read and that are not tokenized yet."""
+    """Return the tasks and splits that nodes still have to read from a dataset."""
     needed: dict[str, set[str]] = {}
     for node in nodes:
         for data, task, split in _list_node_reads(study, node):
@@ -158,7 +158,7 @@ def _collect_needed_tasks(study: Study, dataset: str, nodes: Iterable[Node]) -> 
 
 
 def _list_node_reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]]:
-    """Yield data, task and split of everything that a node reads."""
+    """Yield the data, task and split of each input that a node reads."""
     match node:
         case Stage():
             if not _is_tokenised(study, node.data, (node.model.name,)):
@@ -179,7 +179,7 @@ def _list_node_reads(study: Study, node: Node) -> Iterator[tuple[Data, str, str]
 
 
 def _list_derived_reads(study: Study, node: Data) -> Iterator[tuple[Data, str, str]]:
-    """Yield data, task and split that derived data read from a release.
+    """Yield the data, task and split of each input of derived data in a release.
 
     These are the tasks in their settings and the tasks that other nodes read from them, or else all
     tasks. Nothing is yielded if the dataset does not list the content of its releases, or if the
@@ -215,7 +215,7 @@ def _is_tokenised(study: Study, data: Data, models: Iterable[str]) -> bool:
 
 
 def _read_prepared(study: Study, dataset: str) -> Held | None:
-    """Return the content of prepared instances from their manifest, or None if it is unreadable."""
+    """Read the counts of prepared instances, or return None if they are unreadable."""
     try:
         return {
             task: [split for split, count in splits.items() if count["samples"]]
@@ -226,7 +226,7 @@ def _read_prepared(study: Study, dataset: str) -> Held | None:
 
 
 def _read_release(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Held, list[str]]:
-    """Return the content of a release, from the cache or the release itself, and its errors."""
+    """Read the content of a release (from the cache if possible), and collect its errors."""
     memo = Path(study.config.results, "data", "holdings.json")
     reader = DATASETS[dataset].reader
     reader.find(Path(study.get_release(dataset)))  # must exist even if its content is cached
@@ -247,7 +247,7 @@ def _read_release(study: Study, dataset: str, tasks: Iterable[str]) -> tuple[Hel
 
 
 def _find_available_splits(release: Release, task: str) -> list[str] | None:
-    """Return the splits that contain a task, reading only the first instance of each split."""
+    """Return the splits in which a task has instances, reading only one instance of each."""
     if task not in release.tasks:
         return None
     return [split for split in SPLITS if any(True for _ in release.instances(task, split))]
@@ -257,7 +257,7 @@ def _find_available_splits(release: Release, task: str) -> list[str] | None:
 
 
 def _describe_missing_task(study: Study, dataset: str, task: str, splits: list[str] | None) -> str:
-    """Return a message, with a remedy, about a task that a release does not have.
+    """Describe a task that a release does not have, with a remedy.
 
     Args:
         splits: splits without an instance; None if the release does not annotate the task.

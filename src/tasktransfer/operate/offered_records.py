@@ -27,7 +27,7 @@ PARAMETERS = (CHECKPOINT, ROUNDS)
 
 
 def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
-    """Read the record in a folder and check it.
+    """Read and check the record that another results folder offers.
 
     Args:
         node: the planned node; None to accept any node.
@@ -61,7 +61,7 @@ def read_offered_record(node_folder: NodeFolder, node: Node | None) -> Record:
 
 
 def check_files(node_folder: NodeFolder, record: Record) -> None:
-    """Check that the files in a record's list exist, are undamaged, and belong to its node.
+    """Check that the files listed in a record exist, are valid, and belong to its node.
 
     Raises:
         RecordError: a file is missing, damaged, a link, or not the file that the record describes.
@@ -88,7 +88,7 @@ def check_files(node_folder: NodeFolder, record: Record) -> None:
 
 
 def find_parameters_problem(folder: Path, digest: str) -> str | None:
-    """Return the problem with a folder of a stage's parameters, or None if valid or missing."""
+    """Describe the problem with a stage's folder of parameters, or return None."""
     if odd := _list_irregular_paths(folder):
         return f"{odd[0]}: This is not a regular file"
     if not folder.is_dir():
@@ -107,7 +107,7 @@ def find_parameters_problem(folder: Path, digest: str) -> str | None:
 
 
 def _list_irregular_paths(path: Path) -> list[Path]:
-    """Return the links and special files at and below a path."""
+    """Return all links and special files at or below a path."""
     inner = [] if path.is_symlink() or not path.is_dir() else sorted(path.rglob("*"))
     return [p for p in (path, *inner) if os.path.lexists(p) and not _is_plain(p)]
 
@@ -117,7 +117,7 @@ def _is_plain(path: Path) -> bool:
 
 
 def rename_model(record: Record, model: str) -> Record:
-    """Return a stage's record with this study's model name, if the other study uses another."""
+    """Return a stage's record with this study's name for the model."""
     node = record["node"]
     if node["kind"] != "stage" or node["model"] == model:
         return record

@@ -52,7 +52,7 @@ def summarise_study(
     rates: Rates | None = None,
     device: Device | None = None,
 ) -> Overview:
-    """Count runs and trainings, finished work and missing data, and estimate the remaining work.
+    """Summarise a study's runs, trainings, progress, missing data and forecast.
 
     ``done``, ``left`` and ``again`` are None if inputs are missing and not cached, because digests
     and thus the paths of records are unknown. Hours and disk then count everything as remaining.
@@ -85,7 +85,7 @@ def summarise_study(
 
 
 def _has_synthetic_dialogues(study: Study) -> bool | None:
-    """Return whether any dialogues are generated, or None before they are prepared."""
+    """Return whether some dialogues are synthetic, or None if no data are prepared."""
     synthetic = [study.is_synthetic(dataset) for dataset in study.config.dataset_names]
     return None if None in synthetic and True not in synthetic else True in synthetic
 
@@ -94,7 +94,7 @@ def _has_synthetic_dialogues(study: Study) -> bool | None:
 
 
 def count_other_nodes(study: Study, there: NodesOnDisk) -> list[OtherNodes]:
-    """Count the nodes other than trainings by kind: total, done and left."""
+    """Count nodes other than trainings by kind: total, done and remaining."""
     nodes = [node for node in study.plan.nodes if not isinstance(node, Stage)]
     counts = Counter(NOUNS[type(node)] for node in nodes)
     done = Counter(NOUNS[type(node)] for node in nodes if node.digest in there.finished)
@@ -153,7 +153,7 @@ def _iterate_pairs(study: Study) -> product[tuple[str, str]]:
 
 
 def group_stages(study: Study) -> dict[tuple[str, str], list[Stage]]:
-    """Group the trainings by model and algorithm, in the order of the config.
+    """Group the trainings by model and algorithm, in the config's order.
 
     A kind of stage replaces the algorithm if no run ends with it. Empty groups are left out.
     """
@@ -188,7 +188,7 @@ def _estimate_study(estimates: Estimates, there: NodesOnDisk, devices: int | Non
 
 
 def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
-    """Return the number of parallel trainings and its source."""
+    """Return the number of trainings that run in parallel, and where it comes from."""
     if asked is not None:
         return asked, "given by --devices"
     if estimates.device == "cuda":
@@ -200,7 +200,7 @@ def _count_devices(estimates: Estimates, asked: int | None) -> tuple[int, str]:
 
 
 def _summarise_speeds(estimates: Estimates) -> dict[str, ModelSpeed]:
-    """Return each model's size, and the basis of its estimated speed."""
+    """Return each model's size, and the basis on which its speed is estimated."""
     sources: dict[str, ModelSpeed] = {}
     for model in estimates.study.config.models:
         precision = estimates.resolve_precision(
@@ -224,7 +224,7 @@ def _select_unfinished_nodes(study: Study, there: NodesOnDisk) -> list[Node]:
 
 
 def _sum_costs(estimates: Estimates, nodes: Sequence[Node], devices: int) -> WorkCost:
-    """Return the total cost of some nodes.
+    """Sum the costs of given nodes.
 
     Wall time assumes that all ``devices`` are busy until the end. It is at least the time of the
     longest chain of dependent nodes, and includes the workflow's other jobs.
@@ -251,7 +251,7 @@ def _sum_costs(estimates: Estimates, nodes: Sequence[Node], devices: int) -> Wor
 
 
 def _summarise_targets(estimates: Estimates, there: NodesOnDisk) -> list[TargetTrainings]:
-    """Return the numbers of trainings and the hours of each target.
+    """Return the number and the hours of the trainings of each target.
 
     A training belongs to the task that selects its best epoch. A source's baseline therefore
     belongs to the source, and a training that several tasks select belongs to no single task.

@@ -40,7 +40,7 @@ BASES = {
 
 
 def as_text(seen: Overview) -> str:
-    """Format an overview."""
+    """Format the overview of a study as text."""
     lines = [
         f"study {seen['study']}{SYNTHETIC if seen['synthetic'] else ''}: "
         f"{seen['config']} -> {seen['results']}/",
@@ -87,7 +87,7 @@ def _format_counts(counts: dict[str, int]) -> list[str]:
 def format_indented_table(
     rows: Sequence[Mapping[str, object]], columns: Mapping[str, str]
 ) -> list[str]:
-    """Return the lines of a table, indented.
+    """Format a table as indented lines.
 
     Args:
         columns: title → key of the rows.
@@ -147,7 +147,7 @@ def _describe_speed_basis(name: str, basis: ModelSpeed) -> str:
 
 
 def format_hours(value: float) -> str:
-    """Format a time in hours as 40 s, 12 min, 3.5 h or 12 days."""
+    """Format a duration in hours, as in 40 s, 12 min, 3.5 h or 12 days."""
     if value * 3600 < 100:
         return f"{value * 3600:.0f} s"
     if value < 2:
@@ -193,7 +193,7 @@ def format_other_nodes(rows: Sequence[OtherNodes]) -> list[str]:
 
 
 def format_damaged_records(problems: Sequence[str]) -> list[str]:
-    """Return lines about the damaged records, which count as unfinished, and the first reasons."""
+    """Format lines on damaged records, with the first reasons."""
     if not problems:
         return []
     return [
@@ -204,6 +204,6 @@ def format_damaged_records(problems: Sequence[str]) -> list[str]:
 
 
 def format_first_items(texts: Sequence[str]) -> list[str]:
-    """Return the first ``SHOWN`` texts, indented, and a line with the number of further texts."""
+    """Format the first ``SHOWN`` texts as indented lines, and count the others."""
     more = [f"and {len(texts) - SHOWN:,} more"] if len(texts) > SHOWN else []
     return [f"  {text}" for text in (*texts[:SHOWN], *more)]

@@ -39,7 +39,7 @@ class Piece:
     work: float
 
     def get_work_since(self, start: float) -> float:
-        """Return the work done after ``start``."""
+        """Return the work that was done after ``start``."""
         if self.end <= start:
             return 0.0
         length = self.end - self.start
@@ -85,7 +85,7 @@ def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int
 
 
 def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> Pace:
-    """Estimate the speed and the remaining time.
+    """Estimate the current speed and the remaining time.
 
     Args:
         ended: result of ``find_ended_trainings``.
@@ -111,7 +111,7 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
 
 
 def _read_start_and_end(record: Path) -> tuple[float, float] | None:
-    """Return start and end of a training from its record, or None if it does not contain them."""
+    """Return the start and end of a training from its record, or None if they are missing."""
     try:
         provenance = json_text.loads(record.read_bytes())["provenance"]
         start = parse_time(provenance["started"])

@@ -192,7 +192,7 @@ def _build_node_row(folder: Path, path: str, record: Record, *, with_text: bool)
 
 
 def add_author(record: Record, by: str) -> Record:
-    """Return a record with an author. An author that the record already has is kept."""
+    """Return a record with an author, unless it already has one."""
     if not by or record["provenance"].get("made_by"):
         return record
     return {**record, "provenance": {**record["provenance"], "made_by": by}}
@@ -210,7 +210,7 @@ def _iterate_rows(table: pa.Table) -> Iterator[PackedRow]:
 
 
 def compute_content_digest(row: PackedRow) -> str:
-    """Return the SHA-256 of a pack's row, which does not depend on the file."""
+    """Return the SHA-256 of a row's content, independent of the pack's file."""
     files = [
         {**each, "content": hashlib.sha256(each["content"]).hexdigest()} for each in row["files"]
     ]

@@ -61,7 +61,7 @@ class Resources:
 
 
 def count_unfinished_nodes(study: Study) -> dict[Shard | None, int]:
-    """Return the number of unfinished nodes per shard, in the order of the plan.
+    """Count unfinished nodes per shard, in the order of the plan.
 
     The key None counts the nodes outside any shard.
     """
@@ -71,7 +71,7 @@ def count_unfinished_nodes(study: Study) -> dict[Shard | None, int]:
 
 
 def find_shard(node: Node) -> Shard | None:
-    """Return the shard that computes a node, according to the trainings on which it depends.
+    """Return the shard that computes a node, from the trainings that it depends on.
 
     Return None if it depends on several shards or on no training. ``prepare`` then computes it if
     it is needed for token ids, and ``finish`` otherwise.
@@ -84,14 +84,14 @@ def find_shard(node: Node) -> Shard | None:
 
 
 def format_shard_name(shard: Shard) -> str:
-    """Return the name of a shard in scripts, logs and the queue: model and seed."""
+    """Return the name of a shard (model and seed) for scripts, logs and the queue."""
     return f"{shard[0]}-seed{shard[1]}"
 
 
 def build_scripts(
     study: Study, resources: Resources, folder: Path, chosen: Iterable[Shard]
 ) -> dict[str, str]:
-    """Return the batch scripts by name: prepare, one per shard, finish.
+    """Build the batch scripts by name: prepare, one per shard, and finish.
 
     ``prepare`` creates the shared inputs (data, token ids, tiny models). ``finish`` runs the whole
     study: nodes outside the shards, nodes that a shard left unfinished, runs selected only now,
@@ -165,7 +165,7 @@ def _format_script(
 
 
 def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
-    """Write each script to ``<folder>/<name>.sh``."""
+    """Write each batch script to ``<folder>/<name>.sh``."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in texts.items():
@@ -176,7 +176,7 @@ def write_scripts(texts: Mapping[str, str], folder: Path) -> list[Path]:
 
 
 def submit_scripts(paths: Sequence[Path]) -> dict[str, str]:
-    """Submit the scripts with sbatch.
+    """Submit the batch scripts with sbatch.
 
     The shards wait for ``prepare``, and ``finish`` waits for all other jobs.
 
@@ -238,7 +238,7 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
 
 
 def read_job_id(output: str) -> str | None:
-    """Return the job ID in the output of sbatch or of a wrapper.
+    """Read the job ID from the output of sbatch.
 
     Returns:
         The number, or None if no line contains a job ID, or lines contain different IDs.

@@ -18,7 +18,7 @@ from tasktransfer.results.study import Study
 
 
 def find_shortages(study: Study, dataset: str | None = None) -> list[str]:
-    """Return messages, with remedies, about data that are too small for unfinished nodes.
+    """Find data that are too small for unfinished nodes, as messages with remedies.
 
     Args:
         dataset: check only this dataset.
@@ -43,7 +43,7 @@ class _Counts:
         self._manifest = cache(lambda data: read_manifest(study.get_cache_folder(data)))
 
     def get_split_size(self, data: Data, task: str, split: str) -> int | None:
-        """Return the size of a split, or None if unknown.
+        """Return the number of instances in a split, or None if it is unknown.
 
         If derived data are not prepared, the size comes from the data that they are derived from.
         """
@@ -74,7 +74,7 @@ def _find_node_shortages(counts: _Counts, node: Node) -> Iterator[str]:
 
 
 def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
-    """Yield a message if P@1,k has fewer than k replies (``metrics.retrieval``)."""
+    """Yield a message if there are fewer than k replies for P@1,k (``metrics.retrieval``)."""
     size, rows = (
         int(node.settings["block"]),
         counts.get_split_size(node.data, node.task, node.split),
@@ -89,7 +89,7 @@ def _report_small_block(counts: _Counts, node: Evaluation) -> Iterator[str]:
 
 
 def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Iterator[str]:
-    """Yield a message if a prompt needs more examples than the training split has."""
+    """Yield a message if the training split has too few examples for a prompt."""
     rows = counts.get_split_size(node.data, node.task, "train")
     if rows is not None and rows < shots:
         yield (
@@ -99,7 +99,7 @@ def _report_few_examples(counts: _Counts, node: Evaluation, shots: int) -> Itera
 
 
 def _report_few_batches(counts: _Counts, stage: Stage) -> Iterator[str]:
-    """Yield a message if an epoch has too few batches for an update (``training.samplers``)."""
+    """Yield a message if an epoch has too few batches for one update (``training.samplers``)."""
     training, per_update = stage.training, stage.training.fidelity.batches_per_update
     if training.fidelity.leftover_batches != "next_epoch" or per_update == 1:
         return

@@ -82,7 +82,7 @@ class ProgressWatcher:
         """Digest → bytes of a history, number of starts and of errors in it."""
 
     def get_progress(self) -> StudyProgress:
-        """Return the current progress of the study."""
+        """Return the study's current progress."""
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), inspect_nodes(self.study)
         left = len(study.plan.nodes) - len(there.finished)
@@ -154,7 +154,7 @@ class ProgressWatcher:
         }
 
     def _count_restarts(self, there: NodesOnDisk) -> Restarts:
-        """Count restarted trainings, their restarts, and the restarts after an error.
+        """Count restarted trainings, restarts in total, and restarts after errors.
 
         The other restarts followed a kill.
         """
@@ -179,7 +179,7 @@ class ProgressWatcher:
 
 
 def _list_begun_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
-    """Return the unfinished nodes that have a folder. Folders of finished nodes are not opened."""
+    """Return the unfinished nodes that already have a folder."""
     begun = []
     for node in show_progress(study.plan.nodes, "looking at nodes"):
         if there.names.get(node.digest) and node.digest not in there.finished:
@@ -191,7 +191,7 @@ def _list_begun_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
 def _count_states_by_group(
     study: Study, there: NodesOnDisk, states: Mapping[str, str]
 ) -> list[ProgressGroup]:
-    """Count trainings by state, per model and algorithm, in the order of the config."""
+    """Count trainings by state per model and algorithm, in the config's order."""
     states = {**states, **dict.fromkeys(there.finished, "done")}
     rows: list[ProgressGroup] = []
     for (model, what), stages in group_stages(study).items():
@@ -207,7 +207,7 @@ def _count_states_by_group(
 
 
 def list_unfinished_inputs(study: Study) -> list[UnfinishedInput]:
-    """Return the inputs that a job has started but not finished."""
+    """Return the inputs whose preparation has started but not finished."""
     begun: list[UnfinishedInput] = []
     for label, folder, whole, log in _iterate_inputs(study):
         if whole.exists() or not log.exists():
@@ -221,7 +221,7 @@ def list_unfinished_inputs(study: Study) -> list[UnfinishedInput]:
 
 
 def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
-    """Yield label, folder, a file that only a complete folder has, and log of each input.
+    """Yield the label, folder, completion file and log of each input.
 
     They are in the order of their creation. Logs are named as in the rules of data.smk.
     """
@@ -276,7 +276,7 @@ def _summarise_failed_node(study: Study, begun: StartedNode) -> FailedNode:
 
 
 def _get_node_names(study: Study, begun: StartedNode) -> NodeName:
-    """Return the names of a node. ``model`` and ``seed`` are None if it has none."""
+    """Return the names of a node, with None for a missing model or seed."""
     node = begun.node
     return {
         "dataset": node.data.name if isinstance(node, Stage | Fit | Evaluation) else node.name,
@@ -290,7 +290,7 @@ def _get_node_names(study: Study, begun: StartedNode) -> NodeName:
 
 
 def read_progress(log: Path) -> TrainingProgress:
-    """Return percent, speed and remaining time from the last progress bar in a training's log.
+    """Read percent, speed and remaining time from the last progress bar in a log.
 
     The values are None before the first progress bar.
     """

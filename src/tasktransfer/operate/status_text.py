@@ -18,7 +18,7 @@ WIDEST = 160
 
 
 def as_text(seen: StudyProgress) -> str:
-    """Format the state of a study."""
+    """Format a study's progress as text."""
     lines = [
         f"study {seen['study']} ({seen['results']}/)",
         "",
@@ -99,7 +99,7 @@ def _format_node_name(item: NodeName) -> str:
 
 
 def _describe_inputs(seen: StudyProgress, state: str) -> list[str]:
-    """Return lines about inputs in a state, with error and log for failed inputs."""
+    """Describe the inputs in a given state, with error and log for failed inputs."""
     chosen = [item for item in seen["inputs"] if item["state"] == state]
     if state != "failed":
         return [item["label"] for item in chosen]

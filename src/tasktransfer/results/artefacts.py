@@ -35,7 +35,7 @@ Artefacts = Mapping[str, Artefact]
 
 
 def compute_checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]:
-    """Return the size and SHA-256 of every file in some parts of a node's folder.
+    """Return the size and SHA-256 of every file in given parts of a node's folder.
 
     A part is a file or a folder. Keys are paths relative to the node's folder. Missing parts and
     hidden files are left out.
@@ -48,7 +48,7 @@ def compute_checksums(folder: Path, parts: Iterable[str]) -> dict[str, Artefact]
 
 
 def find_artefact_problem(folder: Path, artefacts: Artefacts, *, every: bool = False) -> str | None:
-    """Return how the files in a node's folder differ from its record, or None if they agree.
+    """Describe how the files in a node's folder differ from its record, or return None.
 
     A folder without any of its files is not a difference: weights, fits and derived data may be
     deleted when nothing needs them, and a packed study has none. Sizes are always compared. Content
@@ -79,7 +79,7 @@ def find_artefact_problem(folder: Path, artefacts: Artefacts, *, every: bool = F
 
 
 def check_artefacts(folder: Path, digest: str, parts: Iterable[str]) -> None:
-    """Check that the files in some parts of a node's folder match its record.
+    """Raise an error if files in given parts of a node's folder differ from its record.
 
     Nothing is checked if there is no record. Old records have no checksums, so only the digest of
     their node is compared.
@@ -135,7 +135,7 @@ def _read_modification_time(record: Path) -> int:
 
 
 def _read_digest_and_artefacts(file: Path) -> tuple[str, dict[str, Any] | None] | None:
-    """Return a record's digest and artefacts, or None if there is no record.
+    """Read the digest and the artefacts in a record, or return None without a record.
 
     ``find_damage`` checks whether the record itself is valid.
     """

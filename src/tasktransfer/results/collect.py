@@ -102,15 +102,15 @@ class Collected:
     test_sets: Mapping[str, Mapping[str, str]]
 
     def has_record(self, node: Node) -> bool:
-        """Return whether a node has a usable record."""
+        """Return whether a node has a record that can be used in tables."""
         return node.digest in self.records
 
     def record(self, node: Node) -> Record:
-        """Return the record of a node that is done."""
+        """Return the record of a finished node."""
         return self.records[node.digest]
 
     def rows(self, node: Node) -> pa.Table:
-        """Return the rows of a node that is done, with columns as in ``rows.COLUMNS``.
+        """Return the rows of a finished node, with the columns ``rows.COLUMNS``.
 
         Raises:
             RecordError: the rows are damaged.
@@ -122,19 +122,19 @@ class Collected:
 
     @cached_property
     def synthetic(self) -> dict[str, bool]:
-        """Dataset → whether its dialogues are generated, from records or prepared data."""
+        """Flag by dataset: true if its dialogues are synthetic, from records or prepared data."""
         synthetic = {r["node"]["dataset"]: r["synthetic"] for r in self.records.values()}
         known = {name: self.study.is_synthetic(name) for name in self.study.config.dataset_names}
         return {**{k: bool(v) for k, v in known.items() if v is not None}, **synthetic}
 
     @cached_property
     def nodes_without_record(self) -> tuple[Node, ...]:
-        """All nodes of the plan without a usable record."""
+        """Nodes of the plan that have no usable record."""
         return tuple(node for node in self.study.plan.nodes if not self.has_record(node))
 
     @cached_property
     def unlisted_nodes(self) -> tuple[Node, ...]:
-        """Nodes without a usable record that ``missing`` does not list.
+        """Nodes without a usable record that are not in the frame ``missing``.
 
         No missing result depends on them, because the nodes that use them are done.
         """
@@ -156,7 +156,7 @@ class Collected:
 
     @property
     def substitutes(self) -> dict[str, str]:
-        """Unavailable input → its substitute, according to the records."""
+        """Substitutes for unavailable inputs according to the records, by input."""
         found: dict[str, str] = {}
         for record in self.records.values():
             found |= record["provenance"].get("substitutes", {})
@@ -200,7 +200,7 @@ class Collected:
         )
 
     def print_summary(self) -> None:
-        """Print the numbers of runs and excluded records, and write the list of missing results."""
+        """Print counts of runs and excluded records, and write a list of missing results."""
         # Count each run once, with the state of the last of its missing nodes.
         states = Counter({id(hole.run): hole.state for hole in self.missing}.values())
         counted = ", ".join(f"{count:,} {state}" for state, count in states.items())
@@ -291,7 +291,7 @@ class _Reading:
             self._exclude_node(node, f"{self.study.get_record_path(node)}: {wrong}")
 
     def _check_rows(self, stage: Stage, record: Record) -> str | None:
-        """Check a training's rows, and store the digests of its test sets if they are valid.
+        """Check a training's rows, and store the digests of its test sets if the rows are valid.
 
         Returns:
             The problem with the rows, or None.
@@ -340,7 +340,7 @@ class _Reading:
 
 
 def _find_missing_results(reading: _Reading, run: Run) -> Iterator[MissingResult]:
-    """Yield the unfinished nodes whose results a run needs, with reasons."""
+    """Yield the unfinished nodes that a run's results come from, with reasons."""
     study, states = reading.study, reading.states
     for wanted in run.result_nodes:
         record = reading.records.get(wanted.digest)
@@ -361,7 +361,7 @@ def _find_missing_results(reading: _Reading, run: Run) -> Iterator[MissingResult
 def _find_missing_training_results(
     study: Study, run: Run, stage: Stage, record: Record
 ) -> Iterator[MissingResult]:
-    """Yield the results that a run needs and that its finished training does not have.
+    """Yield the results of a run that its finished training lacks.
 
     Either the best round was not requested when the model was trained, or a test result is missing.
     """

@@ -75,7 +75,7 @@ _SECTIONS = {"asked": "prompted"}
 
 
 def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
-    """Return a mapping from each frame of ``frames.COMMON`` to its columns.
+    """Map each frame in ``frames.COMMON`` to its columns.
 
     Args:
         about: keys of ``Run.about`` that identify a run.
@@ -121,7 +121,7 @@ def build_common_columns(about: Sequence[str]) -> dict[str, Columns]:
 
 
 def build_common_frames(about: Sequence[str]) -> tuple[Frame, ...]:
-    """Return the declarations of the frames in ``frames.COMMON``.
+    """Return the declarations of all frames in ``frames.COMMON``.
 
     Args:
         about: keys of ``Run.about`` that identify a run.
@@ -164,7 +164,7 @@ def _make_resource_rows(about: Sequence[str], frames: Frames) -> Iterator[Values
 
 
 def _make_round_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
-    """Yield one row per round of every finished training."""
+    """Yield one row per round of each finished training."""
     collected = frames.collected
     for node in collected.study.plan.nodes:
         if isinstance(node, Stage) and collected.has_record(node):
@@ -182,7 +182,7 @@ def _list_rounds(record: Record, node: Stage) -> Iterator[Values]:
 
 
 def _make_missing_rows(about: Sequence[str], frames: Frames) -> Iterator[Values]:
-    """Yield a row per planned result without a usable record, for every kind of node."""
+    """Yield one row per planned result without a usable record."""
     collected = frames.collected
     for hole in collected.missing:
         path = f"{hole.wanted.path}/{RECORD}"
@@ -197,7 +197,7 @@ def _make_problem_rows(about: Sequence[str], frames: Frames) -> Iterable[Values]
 
 
 def _make_missing_node_row(collected: Collected, node: Node, about: Sequence[str]) -> Values:
-    """Return the row in ``missing`` for a node without a record that is not a run's result."""
+    """Return the row in ``missing`` for a node without a record that is no run's result."""
     state, error = read_node_state(collected.study, node)
     dataset = node.name if isinstance(node, Data) else node.data.name
     return (
@@ -218,7 +218,7 @@ def _summarise_records(collected: Collected, run: Run) -> Values:
 
 
 def _make_node_scores(collected: Collected, node: Node) -> Iterator[Values]:
-    """Yield the measures of a run's node, and for a training also the dev measures."""
+    """Yield the measures of a run's node, including dev measures for a training."""
     record = collected.record(node)
     split = node.split if isinstance(node, Evaluation) else "test"
     for task, result in record["results"].items():
@@ -317,7 +317,7 @@ def build_metadata(
 
 
 def _build_labs_mark(collected: Collected) -> dict[str, str]:
-    """Return the mark for every title if several labs created the records, or no mark."""
+    """Return a mark for titles if several labs created the records, otherwise an empty mapping."""
     makers = Counter(
         record["provenance"].get("made_by") or "this results folder"
         for record in collected.records.values()
@@ -329,7 +329,7 @@ def _build_labs_mark(collected: Collected) -> dict[str, str]:
 
 
 def _build_one_run_mark(collected: Collected) -> dict[str, str]:
-    """Return the mark for every title if the study trains with a single seed, or no mark."""
+    """Return a mark for titles if the study trains with one seed, otherwise an empty mapping."""
     seeds = {run.seed for run in collected.runs if run.stages}
     if not seeds or len(seeds) > 1:
         return {}
@@ -343,7 +343,7 @@ def _build_one_run_mark(collected: Collected) -> dict[str, str]:
 def describe_record_limits(
     records: Iterable[Record], planned: Collection[tuple[str, int]] = ()
 ) -> str:
-    """Describe the limits in force in any of the records, such as ``limit_test 1200``.
+    """Describe the limits that any record was computed with, such as ``limit_test 1200``.
 
     If a key has several values, the section of the config is added to its name.
 
@@ -368,7 +368,7 @@ def describe_record_limits(
 
 
 def _merge_equal_limits(limits: Iterable[_Limit]) -> set[_Limit]:
-    """Return one key path per pair of key and limit, if possible the path in ``training``.
+    """Merge limits with equal key and value into one key path, preferably in ``training``.
 
     References repeat the limits of the trainings under keys of their own.
     """

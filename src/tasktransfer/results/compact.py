@@ -47,7 +47,7 @@ class SharedParts:
         self._sections: dict[str, object] = {}
 
     def share_texts(self, value: Any) -> Any:
-        """Return a copy of a JSON value that shares equal texts with earlier values."""
+        """Return a copy of a JSON value in which equal texts are one object, to save memory."""
         if isinstance(value, str):
             return self._texts.setdefault(value, value)
         if isinstance(value, dict):
@@ -58,7 +58,7 @@ class SharedParts:
         return [self.share_texts(item) for item in value] if isinstance(value, list) else value
 
     def share_sections(self, owner: dict[str, Any], names: Iterable[str]) -> None:
-        """Replace sections of a record by equal sections of earlier records."""
+        """Replace sections of a record by equal sections of earlier records, to save memory."""
         for name in names:
             if name in owner:
                 # Unlike ==, repr tells 1 from 1.0, and differs between orders of keys.
@@ -66,7 +66,7 @@ class SharedParts:
 
 
 def compact_record(record: Record, parts: SharedParts) -> Record:
-    """Return an equal record with packed rounds, and with the parts that other records share.
+    """Return a record in compact form, which shares equal parts with other records.
 
     Args:
         record: the record.

@@ -10,7 +10,7 @@ from tasktransfer.results.schema import Record
 
 
 def list_differences(ours: Record, theirs: Record) -> list[str]:
-    """List the differences between two records of one node as ``key: ours, theirs``.
+    """List the differences between two records of a node, each as ``key: ours, theirs``.
 
     Provenance and times are ignored. So is the digest of the rows file, because equal rows may be
     packed differently. If the two trainings have different selections, only the shared part is
@@ -31,7 +31,7 @@ def list_differences(ours: Record, theirs: Record) -> list[str]:
 
 
 def find_shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
-    """Return the tasks that select a round by themselves in both records.
+    """Return the single tasks by which both records select a round.
 
     Return None if a record is not a training's, or if both records have the same selections and can
     be compared completely.
@@ -64,7 +64,7 @@ def _select_comparable_parts(record: Record, shared: set[str] | None) -> dict[st
 def _limit_to_tasks(
     kept: dict[str, Any], rounds: list[dict[str, Any]], tasks: set[str]
 ) -> dict[str, Any]:
-    """Return the part of a training that depends only on its updates and on some tasks."""
+    """Return the parts of a training's record that depend only on its updates and some tasks."""
     selections = kept["training"]["selections"]
     return {
         "node": kept["node"],

@@ -18,7 +18,7 @@ def is_stage(record: Record) -> bool:
 
 
 def find_contradictions(record: Record) -> Iterator[str]:
-    """Yield the disagreements between parts of a record whose types are valid."""
+    """Find disagreements between the parts of a record whose types are valid."""
     if is_stage(record) != ("training" in record):
         problem = "missing" if is_stage(record) else "not allowed, because the node is not a stage"
         yield f"training: The key is {problem}"
@@ -85,7 +85,7 @@ def _find_node_problems(record: Record) -> Iterator[str]:
 
 
 def _find_identity_problems(record: Record) -> Iterator[str]:
-    """Yield the disagreements between a record and the identity of its node."""
+    """Yield disagreements between a record and its node's identity."""
     node, identity = cast(dict[str, Any], record["node"]), record["node"]["identity"]
     repeated = {f"node.{key}": node[key] for key in _REPEATED_KEYS if key in node}
     repeated["data_revision"] = record["data_revision"]
@@ -113,7 +113,7 @@ def _find_identity_problems(record: Record) -> Iterator[str]:
 
 
 def _find_row_problems(record: Record) -> Iterator[str]:
-    """Yield the disagreements between a training's rows and its test instances.
+    """Yield disagreements between a training's rows and its test instances.
 
     Other nodes may have more rows, for controls.
     """

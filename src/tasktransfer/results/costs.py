@@ -33,7 +33,7 @@ class Cost:
 
 
 def read_cost(record: Path) -> Cost | None:
-    """Return the cost of a training, or None if the record does not contain it.
+    """Read the cost of a training, or return None if the record does not contain it.
 
     The record is not validated: the checks in ``records`` would be too slow for a study with
     thousands of trainings.
@@ -67,7 +67,7 @@ def read_cost(record: Path) -> Cost | None:
 
 
 def sum_tokens(counts: Mapping[str, float]) -> float:
-    """Return the tokens that a prompted model read and generated, from its record's counts."""
+    """Return the total number of tokens that a prompted model has read and generated."""
     names = ("read_tokens", "generated_tokens", "prompt_tokens", "completion_tokens")
     return sum(counts.get(name, 0) for name in names)
 
@@ -87,6 +87,6 @@ def compute_hours(record: Record) -> float:
 
 
 def describe_hardware(record: Record) -> str:
-    """Return a readable name of the hardware that computed a node."""
+    """Describe the hardware that computed a node."""
     host = record["provenance"]["host"]
     return host["gpu"] or f"{host['threads']} thread of {host['cpu']}"

@@ -57,7 +57,7 @@ Artefacts = Literal["none", "young", "all"]
 
 
 def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str | None:
-    """Describe the damage to a node's record, rows or artefacts in a sentence.
+    """Describe in a sentence the damage to a node's record, rows or artefacts, if there is any.
 
     Return None if they are valid, or if there is no record.
 
@@ -75,7 +75,7 @@ def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str 
 def inspect_record(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """Return the result of ``find_damage``, and the record.
+    """Return the damage to a node (``find_damage``) together with its record.
 
     The record is None if it is missing or not valid. It is returned if only other files are
     damaged.
@@ -97,7 +97,7 @@ def inspect_record(
 def _find_folder_contradiction(
     folder: Path, record: Record, digest: str, content: Artefacts
 ) -> str | None:
-    """Describe how a valid record disagrees with its folder. Return None if they agree."""
+    """Describe how a valid record contradicts its folder, or return None if they agree."""
     file = folder / RECORD
     recorded, named = record["node"]["digest"], record["rows"]
     if not recorded.startswith(digest):
@@ -119,7 +119,7 @@ def _find_artefact_problem(folder: Path, record: Record, content: Artefacts) -> 
 
 
 def _find_rows_problem(file: Path, named: Mapping[str, Any]) -> str | None:
-    """Describe how a rows file differs from its record. Return None if it does not."""
+    """Describe how a rows file differs from its record, or return None if they agree."""
     try:
         content = _read_content(file)
     except _NO_FILE:
@@ -161,7 +161,7 @@ def set_files_aside(folder: Path, which: Sequence[str] = (RECORD, ROWS)) -> list
 
 
 def _is_different_file(file: Path, kept: Path) -> bool:
-    """Return whether ``kept`` exists and is not a copy of ``file``."""
+    """Return whether ``kept`` exists with a content other than ``file``."""
     if not os.path.lexists(kept):
         return False
     return not (file.is_file() and kept.is_file() and filecmp.cmp(file, kept, shallow=False))
@@ -182,11 +182,11 @@ class ValidFolderCache:
         self._new: dict[str, ValidFolder] = {}
 
     def find_damage(self, node: Node, folder: str) -> str | None:
-        """Return the result of ``find_damage`` for a node's folder, if possible from the cache."""
+        """Return a folder's damage (``find_damage``), from the cache if possible."""
         return self.inspect_folder(node, folder)[0]
 
     def inspect_folder(self, node: Node, folder: str) -> tuple[str | None, Record | None]:
-        """Return the result of ``find_damage``, and the record if it had to be read."""
+        """Return a folder's damage (``find_damage``), and the record if it was read."""
         if not isinstance(node, Stage | Evaluation):
             # Fits and derived data are few, and have more files than a signature covers.
             return inspect_record(Path(folder), node.digest)
@@ -211,7 +211,7 @@ class ValidFolderCache:
         return {tuple(tasks) for tasks in recorded}
 
     def save(self) -> None:
-        """Save the valid folders. If that fails, the next start checks them again."""
+        """Save the folders that were found valid. If saving fails, they are checked again."""
         if not self._new:
             return
         right = {**self._read(), **self._new}
@@ -229,7 +229,7 @@ class ValidFolderCache:
 
 @cache
 def get_valid_folder_cache(results: str, here: str) -> ValidFolderCache:
-    """Return the cache of a results folder, which all code of a process shares.
+    """Return the cache of a results folder, which is shared within the process.
 
     Args:
         here: the working directory, to which ``results`` is relative.
@@ -238,7 +238,7 @@ def get_valid_folder_cache(results: str, here: str) -> ValidFolderCache:
 
 
 def _read_signature(folder: str, names: Iterable[str]) -> Signature | None:
-    """Return the signature of a record and of the existing files beside it.
+    """Return a signature of a record and of the files beside it, to detect changes.
 
     Return None if there is no record.
     """
@@ -261,5 +261,5 @@ def _read_selections(folder: str, node: Node) -> list[list[str]]:
 
 
 def _list_recorded_names(folder: str) -> list[str]:
-    """Return the names of a node's rows and, if its record is readable, of its artefacts."""
+    """Return the names of a node's rows file and of the artefacts in its record."""
     return [ROWS, *(json_text.read_object(Path(folder, RECORD)).get("artefacts") or ())]

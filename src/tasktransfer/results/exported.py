@@ -104,7 +104,7 @@ class ExportedModel:
 
     @property
     def card(self) -> Task:
-        """The task card, as far as inputs and labels need it."""
+        """The task's card, with the fields that inputs and labels need."""
         return Task(
             name=self.task,
             short=self.task,
@@ -124,7 +124,7 @@ class ExportedModel:
     def build_instance(
         self, name: str, context: str, focus: int, query: Mapping[str, str], dialogue: str = ""
     ) -> Instance:
-        """Return an instance for an input of the model, with a placeholder as the answer."""
+        """Return an instance of an input to the model, with a placeholder as the answer."""
         answer = (self.labels[0],)
         return Instance(name, dialogue, self.task, context, focus, dict(query), (), answer)
 
@@ -135,7 +135,7 @@ class ExportedModel:
 
 
 def read_exported_model(folder: Path) -> ExportedModel:
-    """Read ``tasktransfer.json`` of an exported model.
+    """Read ``tasktransfer.json`` from the folder of an exported model.
 
     Raises:
         ModelError: the folder does not contain an exported model, or the file is damaged.

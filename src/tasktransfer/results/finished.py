@@ -40,12 +40,12 @@ class NodesOnDisk:
     again: frozenset[str]
 
     def list_unfinished_trainings(self, study: Study) -> tuple[Stage, ...]:
-        """Return the unfinished trainings."""
+        """Return the trainings of a study that are not finished."""
         return tuple(s for s in study.plan.stages if s.digest not in self.finished)
 
 
 def inspect_nodes(study: Study) -> NodesOnDisk:
-    """Return the state of a study's nodes, after checking the records that are not cached as valid.
+    """Return the state of each node of a study, after checking uncached records.
 
     Raises:
         OSError: a folder cannot be listed.
@@ -64,7 +64,7 @@ def inspect_nodes(study: Study) -> NodesOnDisk:
 
 
 def is_finished(study: Study, node: Node) -> bool:
-    """Return whether a node has a valid record and all files that unfinished nodes need.
+    """Return whether a node has a valid record and all files that unfinished nodes need from it.
 
     Raises as ``inspect_nodes``.
     """
@@ -80,7 +80,7 @@ def is_finished(study: Study, node: Node) -> bool:
 
 
 def describe_unmade_selections(study: Study, stage: Stage) -> str | None:
-    """Describe the selections of a valid stage that its training did not make.
+    """Describe the selections that a valid stage's training did not make.
 
     Return None if it made all. Raises as ``inspect_nodes``.
     """
@@ -90,7 +90,7 @@ def describe_unmade_selections(study: Study, stage: Stage) -> str | None:
 
 
 def describe_missing_rounds(study: Study, stage: Stage) -> str | None:
-    """Describe the missing rounds of a valid stage that unfinished nodes start from.
+    """Describe the missing rounds of a valid stage from which unfinished nodes start.
 
     Return None if no such round is missing. Raises as ``inspect_nodes``.
     """
@@ -105,7 +105,7 @@ def describe_missing_rounds(study: Study, stage: Stage) -> str | None:
 
 
 def describe_missing_files(study: Study, node: Node) -> str | None:
-    """Describe the missing files of a valid fit or of derived data that unfinished nodes use.
+    """Describe the missing files of a valid fit or derived data that unfinished nodes need.
 
     These are classifiers or instances. Return None if nothing is missing. Raises as
     ``inspect_nodes``.
@@ -122,7 +122,7 @@ def describe_missing_files(study: Study, node: Node) -> str | None:
 
 
 def _list_missing_folders(study: Study, stage: Stage) -> list[str]:
-    """Return the missing folders of a valid stage's parameters that unfinished nodes start from."""
+    """Return the missing parameter folders of a valid stage from which unfinished nodes start."""
     folder = study.get_node_folder(stage)
     starts = [
         start
@@ -152,12 +152,12 @@ def has_valid_record(study: Study, node: Node) -> bool:
 
 
 def is_needed(study: Study, node: Node) -> bool:
-    """Return whether an unfinished node depends on a node. Raises as ``inspect_nodes``."""
+    """Return whether any unfinished node depends on a node. Raises as ``inspect_nodes``."""
     return not all(is_finished(study, user) for user in study.list_dependents(node))
 
 
 def read_node_state(study: Study, node: Node) -> tuple[str, str | None]:
-    """Return a node's state (done, damaged, or as ``state.read_unfinished_state``) and its error.
+    """Return the state and the error of a node.
 
     Raises as ``inspect_nodes``.
     """
@@ -184,7 +184,7 @@ def inspect_node(study: Study, node: Node) -> tuple[str, str | None, Record | No
 
 
 def read_folder_state(folder: Path) -> tuple[str, str | None]:
-    """Return state and error of the node in a folder, identified by the folder's name alone.
+    """Return the state and the error of a node, given only its folder.
 
     An unreadable record counts as damaged.
     """
@@ -207,7 +207,7 @@ def _read_state(folder: Path, damage: Callable[[], str | None]) -> tuple[str, st
 
 
 def find_node_damage(study: Study, node: Node) -> str | None:
-    """Return the problem with a node's record or with the files that it lists.
+    """Describe the problem with a node's record or with files that the record lists.
 
     Large files are judged by sizes and times (``find_damage``). Return None if there is no problem,
     or no record.
@@ -219,7 +219,7 @@ def find_node_damage(study: Study, node: Node) -> str | None:
 
 
 def save_check_cache(study: Study) -> None:
-    """Save the cache of valid records, so that the next start need not check them again."""
+    """Save the cache of valid records for the next start."""
     _open_check_cache(study).save()
 
 

@@ -42,7 +42,7 @@ from tasktransfer.results.study import Study
 def compute_frames(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> Frames:
-    """Return the frames of collected records. Each frame is computed on first use.
+    """Return lazily computed frames from collected records.
 
     Args:
         collected: the study's records.
@@ -62,7 +62,7 @@ def write_collected_frames(
     *,
     complete: bool,
 ) -> None:
-    """Write the frames that are made from records alone, each atomically.
+    """Gather a study's records, and write the frames that depend on records only.
 
     Args:
         study: the study.
@@ -85,7 +85,7 @@ def write_collected_frames(
 def write_frames_from_records(
     collected: Collected, frames: Iterable[Frame], metadata: Metadata, about: Sequence[str]
 ) -> None:
-    """Write the frames that are made from records. Arguments are as in ``compute_frames``."""
+    """Write the frames that depend on given records only. For arguments, see ``compute_frames``."""
     study = collected.study
     declared = _list_declared_frames(study, frames, about)
     made = _build_lazy_frames(study, declared, metadata, collected, ())
@@ -96,7 +96,7 @@ def write_frames_from_records(
 
 
 def _write_from_records(study: Study, frame: Frame, frames: Frames) -> None:
-    """Write a frame that is made from records, without keeping the frame in memory."""
+    """Write a frame that depends on records only, without keeping it in memory."""
     assert frame.make is not None
     rows, path = frame.make(frames), _locate_table(study, frame.name)
     if isinstance(rows, pd.DataFrame):
@@ -106,7 +106,7 @@ def _write_from_records(study: Study, frame: Frame, frames: Frames) -> None:
 
 
 def write_statistic_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> None:
-    """Compute the frames that need other frames, and write each atomically.
+    """Compute the frames that depend on other frames, and write each atomically.
 
     Raises:
         RecordError: a collected frame is missing or damaged, or rows of a record were changed since
@@ -125,7 +125,7 @@ def write_statistic_frames(study: Study, frames: Iterable[Frame], about: Sequenc
 
 
 def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> Frames:
-    """Return the stored frames of a study. Each frame is read on first use.
+    """Return a study's stored frames, each read on first use.
 
     Raises:
         RecordError: the frames were not written, or are damaged. Also on first use of a frame that
@@ -141,7 +141,7 @@ def read_frames(study: Study, frames: Iterable[Frame], about: Sequence[str]) -> 
 def _list_declared_frames(
     study: Study, frames: Iterable[Frame], about: Sequence[str]
 ) -> dict[str, Frame]:
-    """Return the study's frames, keyed by name. A design may replace a common frame."""
+    """Map names to a study's frames, in which a design may replace a common frame."""
     own = find_planned_frames(frames, study)
     return {frame.name: frame for frame in (*build_common_frames(about), *own)}
 
@@ -153,7 +153,7 @@ def _build_lazy_frames(
     collected: Collected | None,
     stored: Sequence[str],
 ) -> Frames:
-    """Return frames that are read if their names are in ``stored``, and made otherwise."""
+    """Return frames that are read if they are in ``stored``, and computed otherwise."""
 
     def load(name: str) -> pd.DataFrame:
         frame = declared[name]
@@ -187,7 +187,7 @@ def _read_table(study: Study, frame: Frame, metadata: Metadata) -> pd.DataFrame:
 
 
 def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
-    """Read a frame that another command writes. The frame is empty if there is no file.
+    """Read a frame that another command writes, or return an empty frame without a file.
 
     Raises:
         RecordError: the file is damaged, or was written by another version.
@@ -222,7 +222,7 @@ def _describe_remedy(study: Study) -> str:
 
 
 def read_earlier_rows(study: Study, name: str, columns: Columns) -> list[tuple[Any, ...]]:
-    """Return the stored rows of a frame that is made from dialogues, which are not available now.
+    """Read the stored rows of a frame whose dialogues are not available now.
 
     Raises:
         RecordError: the earlier table is missing or damaged.

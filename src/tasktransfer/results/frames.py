@@ -44,7 +44,7 @@ Value = TypeVar("Value")
 
 
 def is_always_planned(study: Study) -> bool:
-    """Return True, because the frame, table or figure is part of every study of its design."""
+    """Return True, for frames, tables and figures that every study of a design has."""
     return True
 
 
@@ -106,12 +106,12 @@ class Frames(Mapping[str, "pd.DataFrame"]):
 
     @property
     def collected(self) -> Collected:
-        """The study's records, for frames that are made from them."""
+        """The study's records, for frames that are computed from them."""
         assert self._collected is not None, "the study's records were not read"
         return self._collected
 
     def gather_records(self, runs: Iterable[Run]) -> Collected:
-        """Read the records of some runs, for frames that need other frames and records."""
+        """Read the records of some runs, for frames that need both records and other frames."""
         from tasktransfer.results.collect import gather_records  # noqa: PLC0415 (imports pandas)
 
         return gather_records(self.study, runs)
@@ -126,7 +126,7 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         return len(self._frames)
 
     def select(self, names: Iterable[str]) -> Frames:
-        """Return a view that has only the named frames."""
+        """Return a view with only the named frames."""
         chosen = LazyFrames((n for n in names if n in self._frames), self._frames.__getitem__)
         selected = Frames(self.study, chosen, self.metadata, self._collected, self.earlier)
         selected._shared = self._shared
@@ -135,7 +135,7 @@ class Frames(Mapping[str, "pd.DataFrame"]):
     def replace(
         self, frames: Mapping[str, pd.DataFrame], metadata: Metadata | None = None
     ) -> Frames:
-        """Return a copy in which some frames, or the metadata, are replaced."""
+        """Return a copy with some frames or the metadata replaced."""
         changed = LazyFrames(
             dict.fromkeys([*self._frames, *frames]),
             lambda name: frames[name] if name in frames else self._frames[name],
@@ -143,7 +143,7 @@ class Frames(Mapping[str, "pd.DataFrame"]):
         return Frames(self.study, changed, metadata or self.metadata, self._collected, self.earlier)
 
     def compute_once(self, function: Callable[[Frames], Value]) -> Value:
-        """Return ``function(self)``, computed once and shared by all frames of a call."""
+        """Return the result of ``function(self)``, which is computed once and shared."""
         if function not in self._shared:
             self._shared[function] = function(self)
         value: Value = self._shared[function]
@@ -180,12 +180,12 @@ class LazyFrames(Mapping[str, "pd.DataFrame"]):
 
 
 def find_planned_frames(frames: Iterable[Frame], study: Study) -> list[Frame]:
-    """Return the frames that a study has."""
+    """Return the frames that are planned for a study."""
     return [frame for frame in frames if frame.planned(study)]
 
 
 def compute_frames_version(frames: Iterable[Frame]) -> str:
-    """Return a digest of the frames' names, columns and versions. If it changes, rebuild them."""
+    """Return a digest of the frames' names, columns and versions, to detect outdated frames."""
     declared = [[frame.name, frame.version, [*map(list, frame.columns)]] for frame in frames]
     return compute_digest([COMMON_VERSION, *declared])
 

@@ -40,18 +40,18 @@ class Metadata:
         return self.synthetic and dataset not in self.real
 
     def order_names(self, kind: str, names: Iterable[str]) -> list[str]:
-        """Return the distinct names of a kind in the study's order."""
+        """Return the distinct names of a kind (such as method) in the study's order."""
         return order_names(names, self.order.get(kind, ()))
 
 
 def format_synthetic_mark(real: Sequence[str]) -> str:
-    """Return the mark for synthetic dialogues, which lists the datasets with real dialogues."""
+    """Return the mark for synthetic dialogues, which also lists datasets with real dialogues."""
     but = f", but {' and '.join(real)} {'is' if len(real) == 1 else 'are'} real" if real else ""
     return f"SYNTHETIC (tiny world){but}. "
 
 
 def order_names(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return distinct names, sorted by ``order``, with names that are not in it at the end."""
+    """Sort distinct names by ``order``, with unlisted names at the end."""
     listed = list(dict.fromkeys(names))
     return [name for name in order if name in listed] + [n for n in listed if n not in order]
 

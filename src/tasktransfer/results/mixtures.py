@@ -37,7 +37,7 @@ class Comparison:
         self.first: dict[Aspect, tuple[Any, str]] = {}
 
     def add(self, facts: Facts, path: str) -> None:
-        """Compare one record with the earlier records, and remember its properties.
+        """Compare a record with earlier records, and store its properties for later comparisons.
 
         Raises:
             RecordError: they are incompatible. The message names the aspect and both files.
@@ -102,7 +102,7 @@ def _list_model_names(node: Stage | Fit | Evaluation) -> tuple[str, ...]:
 
 
 def iterate_differences(left: Any, right: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (dotted name, left, right) for every leaf in which two JSON values differ."""
+    """Yield (dotted name, left, right) for every difference between two JSON values."""
     if isinstance(left, dict) and isinstance(right, dict) and _is_reported_per_key(name):
         for key in _list_keys(left, right):
             yield from iterate_differences(left.get(key), right.get(key), f"{name}.{key}")
@@ -111,7 +111,7 @@ def iterate_differences(left: Any, right: Any, name: str) -> Iterator[tuple[str,
 
 
 def _is_reported_per_key(name: str) -> bool:
-    """Return whether differences are reported per key. Sizes are reported as a whole."""
+    """Return whether differences in a property are reported by key instead of as a whole."""
     return not name.startswith("sizes.")
 
 

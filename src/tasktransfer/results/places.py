@@ -55,7 +55,7 @@ class NodeFolder:
 
 
 def iterate_node_folders(results: Path) -> Iterator[NodeFolder]:
-    """Yield every node's folder in a results folder, sorted by name.
+    """Yield the folder of every node in a results folder, sorted by name.
 
     Links are not followed, and folders that do not fit the layout are ignored.
     """
@@ -69,7 +69,7 @@ def iterate_node_folders(results: Path) -> Iterator[NodeFolder]:
 
 
 def is_through_link(results: Path, below: str) -> bool:
-    """Return whether a path below a results folder is a link or is inside one."""
+    """Return whether a path in a results folder is a link, or lies below a link."""
     inner = Path(below)
     return any((results / part).is_symlink() for part in (inner, *inner.parents[:-1]))
 
@@ -83,7 +83,7 @@ def _list_folders(folder: Path) -> list[Path]:
 
 
 def compute_node_path(record: Any) -> str:
-    """Return the path of a record's folder in the results folder, computed from its content."""
+    """Return the path where a record belongs in the results folder, from its content."""
     node = record["node"]
     short, identity, dataset = node["digest"][:SHORT], node["identity"], node["dataset"]
     if node["kind"] == "stage":
@@ -98,7 +98,7 @@ def compute_node_path(record: Any) -> str:
 
 
 def find_misplaced_records(study: Study, nodes: Mapping[str, Node]) -> Iterator[tuple[str, str]]:
-    """Yield the path and the problem of each record of these nodes that is in a wrong folder."""
+    """Yield the path and the problem of each record that is in a wrong folder."""
     results = Path(study.config.results)
     by_digits = {digest[:SHORT]: node for digest, node in nodes.items()}
     places = {study.get_record_path(node) for node in nodes.values()}
@@ -117,7 +117,7 @@ def find_misplaced_records(study: Study, nodes: Mapping[str, Node]) -> Iterator[
 
 
 def _list_records(folder: Path) -> list[Path]:
-    """List all paths below a folder with a record's name, sorted, including folders and links."""
+    """Return all paths below a folder that have a record's name, including folders and links."""
     return sorted(
         Path(path, RECORD)
         for path, folders, files in os.walk(folder)

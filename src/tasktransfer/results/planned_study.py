@@ -35,7 +35,7 @@ class PlannedStudy:
 
     @property
     def plan(self) -> Plan:
-        """Plan of all runs known so far. Pending choices may add runs (``Plan.choices``)."""
+        """Plan of all runs known so far, which pending choices (``Plan.choices``) may extend."""
         self.use_datasets()
         return self._plan
 
@@ -44,7 +44,7 @@ class PlannedStudy:
         return self.planner(self.config, self.revisions)
 
     def use_datasets(self) -> None:
-        """Restore ``datasets.DATASETS`` for this study, since another study may have changed it."""
+        """Register this study's datasets again, because another study may have replaced them."""
         replace_declared_datasets(self.declared)
 
     @property
@@ -56,7 +56,7 @@ class PlannedStudy:
         )
 
     def get_choice(self, name: str) -> Choice:
-        """Return the plan's choice with this name.
+        """Return the plan's choice with a name.
 
         Raises:
             ConfigError: the plan has no choice with this name yet.
@@ -71,26 +71,26 @@ class PlannedStudy:
         )
 
     def get_choice_path(self, choice: Choice) -> str:
-        """Return the path of the file that stores a choice. Delete the file to choose again."""
+        """Return the path of the file that stores a choice."""
         return f"{self.config.results}/{get_relative_choice_path(choice.name)}"
 
     @property
     def pending_choices(self) -> tuple[Choice, ...]:
-        """Choices that have not been made. Further runs follow from them."""
+        """Choices that are not made yet, on which further runs depend."""
         return tuple(choice for choice in self.plan.choices if not choice.made)
 
     def as_largest(self) -> Self:
-        """Return a study with all runs that pending choices may add, if their number is known."""
+        """Return the study with all runs that pending choices may add, if their number is known."""
         return replace(self, config=self.config.as_largest()) if self.pending_choices else self
 
     def with_choices(self) -> Self:
-        """Return a study whose plan includes the runs of all choices made so far."""
+        """Return the study with the runs that follow from all choices made so far."""
         files = (self.get_choice_path(choice) for choice in self.pending_choices)
         return replace(self) if any(Path(file).exists() for file in files) else self
 
 
 def read_choice(results: str | Path, name: str) -> Any | None:
-    """Return a stored choice, or None if it is still pending. Planners call this at every start.
+    """Read a stored choice, or return None if it is pending.
 
     Raises:
         RecordError: the file is damaged.

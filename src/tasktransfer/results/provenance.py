@@ -36,7 +36,7 @@ def describe_provenance(
     substitutes: Mapping[str, str] | None = None,
     training: Cost | None = None,
 ) -> Provenance:
-    """Return the entry ``provenance`` of a node's record.
+    """Return the section ``provenance`` of a node's record.
 
     Args:
         node: the node, which provides its recipe and the limits in force.
@@ -72,7 +72,7 @@ def describe_provenance(
 
 
 def list_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that can affect the numbers."""
+    """Return the versions of Python and of packages that may affect results."""
     installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -96,7 +96,7 @@ def read_commit() -> tuple[str | None, bool | None]:
 
 
 def _run_git(folder: Path, *arguments: str) -> str | None:
-    """Run git without hooks of the repository and without the caller's GIT_ variables."""
+    """Run git without repository hooks and without GIT_ variables from the environment."""
     command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *arguments]
     own = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     options: dict[str, Any] = {"cwd": folder, "env": own, "stderr": subprocess.DEVNULL}
@@ -107,7 +107,7 @@ def _run_git(folder: Path, *arguments: str) -> str | None:
 
 
 def describe_host(threads: int = 1) -> Host:
-    """Describe this machine for nodes without a model, computed in float64 on the CPU."""
+    """Describe this machine, for nodes without a model that are computed on the CPU."""
     return {
         "platform": platform.platform(),
         "cpu": read_cpu_name(),
@@ -121,7 +121,7 @@ def describe_host(threads: int = 1) -> Host:
 
 @cache
 def read_cpu_name() -> str:
-    """Return the CPU's model name, or else its architecture."""
+    """Return the model name of the CPU, or its architecture as a fallback."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):

@@ -101,7 +101,7 @@ def build_node_record(
 
 
 def describe_node(node: Node) -> Any:
-    """Return the entry ``node`` of a record: kind, digest, label, dataset and identity.
+    """Return the section ``node`` of a record: kind, digest, label, dataset and identity.
 
     For a training, it also has model, family, tasks, seed and parents.
     """
@@ -140,7 +140,7 @@ class SelectedRound(NamedTuple):
 
 
 def get_selected_round(record: Record, select_on: Sequence[str]) -> SelectedRound:
-    """Return the round that was selected on the dev splits of these tasks.
+    """Return the round that a training selected on the dev splits of given tasks.
 
     Raises:
         RecordError: the training has no selection on these tasks.
@@ -153,7 +153,7 @@ def get_selected_round(record: Record, select_on: Sequence[str]) -> SelectedRoun
 
 
 def find_selection(record: Record, select_on: Sequence[str]) -> Selected:
-    """Return a training's selection on the dev splits of these tasks.
+    """Find a training's selection on the dev splits of given tasks.
 
     Raises:
         RecordError: the training has no selection on these tasks.
@@ -169,17 +169,17 @@ def find_selection(record: Record, select_on: Sequence[str]) -> Selected:
 
 
 def list_selections(record: Record) -> list[tuple[str, ...]]:
-    """Return the selecting tasks of every selected round in a training's record."""
+    """Return the selecting tasks of each selected round in a training's record."""
     return [tuple(selection["select_on"]) for selection in record["training"]["selections"]]
 
 
 def describe_unrecorded_selections(stage: Stage, record: Record) -> str | None:
-    """Return a sentence on the stage's selections that are missing from its record, or None."""
+    """Describe a stage's selections that are missing from its record, or return None."""
     return describe_missing_selections(stage, list_selections(record))
 
 
 def describe_missing_selections(stage: Stage, made: Collection[tuple[str, ...]]) -> str | None:
-    """Return a sentence on the stage's selections that are not in ``made``, or None.
+    """Describe a stage's selections that are missing from ``made``, or return None.
 
     Args:
         made: tasks of each selection that the training made.
@@ -191,7 +191,7 @@ def describe_missing_selections(stage: Stage, made: Collection[tuple[str, ...]])
 
 
 def list_parts(record: Record) -> list[str]:
-    """Return the parts that a node always writes beside its record and rows.
+    """Return the files and folders that a node always writes in addition to record and rows.
 
     A fit writes one folder of classifiers per task, derived data a cache of instances. A training's
     weights may be deleted later, so they are not listed.
@@ -200,7 +200,7 @@ def list_parts(record: Record) -> list[str]:
 
 
 def list_written_parts(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]:
-    """Return the parts of a node that was just computed, including optional parts.
+    """Return the files and folders of a newly computed node, including optional ones.
 
     Args:
         node: the node's description (``describe_node``).
@@ -219,7 +219,7 @@ def _list_node_files(node: Mapping[str, Any], tasks: Iterable[str]) -> list[str]
 
 
 def select_comparable_parts(record: Record) -> dict[str, Any]:
-    """Return the part of a record that is identical for equal nodes.
+    """Return the parts of a record that must agree between two computations of a node.
 
     It leaves out provenance, the seconds of each round, and the kept files, since one study may
     keep its weights and another may not.
@@ -314,7 +314,7 @@ def build_record_schema() -> dict[str, Any]:
 
 
 def _validate(path: Path, value: Any) -> None:
-    """Check the types, then the agreement between the parts."""
+    """Check the types of a record, then the consistency between its parts."""
     try:
         problem = find_first_problem(get_record_validator(), value) or next(
             find_contradictions(value), None
@@ -337,7 +337,7 @@ Says = Callable[[Path], bool | None]
 def correct_synthetic_flag(
     record: Record, results: Path, says: Says = has_generated_dialogues
 ) -> Record:
-    """Return a record with ``synthetic`` taken from its prepared data, if that exists.
+    """Return a record with ``synthetic`` corrected from its prepared data, if these exist.
 
     Older trainings recorded a generated world as real if it was given as a folder. ``says`` may be
     a cached ``has_generated_dialogues``.

@@ -62,7 +62,7 @@ class Revisions:
 
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
-    """Find the revisions of all inputs, and list missing inputs as messages with remedies.
+    """Find the revisions of all inputs, and describe missing inputs with remedies.
 
     Args:
         config: a validated study.
@@ -92,18 +92,18 @@ def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revision
 
 
 def compute_tiny_revision(config: CommonConfig) -> str:
-    """Return the revision of a config's tiny world, even if the study does not read it."""
+    """Return the revision of a config's tiny world, even for a study that does not read it."""
     return format_revision(config.data.tiny_world.seed, config.data.tiny_world.dialogues)
 
 
 def get_own_tiny_version(dataset: str) -> str:
-    """Return the version of a dataset's own generator, or "" if it uses the common tiny world."""
+    """Return the version of a dataset's own generator, or "" for the common tiny world."""
     tiny = DATASETS[dataset].tiny
     return tiny.version if tiny else ""
 
 
 def is_generated(config: CommonConfig, dataset: str) -> bool:
-    """Return whether a study generates a dataset's dialogues.
+    """Return whether a study uses generated dialogues for a dataset.
 
     The dialogues of datasets that the config declares are never generated.
     """
@@ -150,7 +150,7 @@ def cache_revisions(
     parameters: Mapping[str, str] | None = None,
     brought: Mapping[str, str] | None = None,
 ) -> None:
-    """Cache the revisions of inputs that are on another machine. Cached revisions are kept.
+    """Cache the revisions of inputs on another machine, without replacing cached revisions.
 
     Args:
         data: dataset → revision.
@@ -195,7 +195,7 @@ def _build_size_key(model: ModelConfig) -> str:
 
 
 def _build_brought_key(file: str) -> str:
-    """Return the cache key of the file of a user's own system."""
+    """Return the cache key of the file with a user's own answers."""
     return f"brought {file}"
 
 
@@ -308,7 +308,7 @@ class _InputRevisions:
         return self.seen[model.checkpoint]
 
     def _resolve_hub_name(self, name: str, revision: str) -> str:
-        """Return a hub model's name with its commit.
+        """Return the name of a hub model with its commit.
 
         A branch or tag may move, so the commit at the study's first start is kept. If the commit
         is unknown, the branch or tag itself appears in the plan, and nothing can be trained.
@@ -350,7 +350,7 @@ class _InputRevisions:
         }
 
     def _note_missing_input(self, key: str, error: DataError | ModelError) -> str:
-        """List a missing input, and return its cached revision, or ``UNKNOWN`` without a cache.
+        """Report a missing input, and return its cached revision or ``UNKNOWN``.
 
         Raises:
             DataError, ModelError: the inputs are needed, and no revision is cached.
@@ -363,7 +363,7 @@ class _InputRevisions:
         return UNKNOWN
 
     def save_new_revisions(self) -> None:
-        """Save newly found revisions in the cache, if there are any."""
+        """Save newly found revisions in the cache."""
         if self.seen.items() <= self.remembered.items():
             return
         self.file.parent.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ LAST = "last"
 
 
 def get_round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = ()) -> str:
-    """Return the path of the folder with a round's parameters.
+    """Return the folder of a round's parameters.
 
     The number of the last round is known only when the stage is done, see ``find_round_folder``.
     ``selected_on`` is as in ``Start.selected_on``.
@@ -43,7 +43,7 @@ def get_round_folder(stage_folder: str, at: Round, selected_on: Sequence[str] = 
 
 
 def get_selected_round_folder(checkpoint: Path, selected_on: Sequence[str]) -> Path:
-    """Return the folder of the best round on the dev splits of some tasks (see ``CHECKPOINT``)."""
+    """Return the folder of the best round on the dev splits of given tasks (see ``CHECKPOINT``)."""
     if not selected_on:
         return checkpoint
     few = len(selected_on) <= MOST_NAMES
@@ -51,7 +51,7 @@ def get_selected_round_folder(checkpoint: Path, selected_on: Sequence[str]) -> P
 
 
 def find_round_folder(folder: str) -> str:
-    """Return the folder of a round's parameters, after checking that a kept round exists.
+    """Return the folder of a round's parameters, after checking that a kept round is complete.
 
     The folder of a best round is returned without a check. The number of the ``last`` round comes
     from the stage's record, because some rounds may not have been kept.
@@ -76,7 +76,7 @@ def find_round_folder(folder: str) -> str:
 
 
 def check_round_folder(folder: str, digest: str) -> str:
-    """Check the kept weights of a round, and return their folder.
+    """Check the weights of a kept round, and return their folder.
 
     Args:
         folder: path from ``get_round_folder``. It is not checked if there is no record beside it.
@@ -115,12 +115,12 @@ def read_last_round(stage_folder: Path) -> int:
 
 
 def list_kept_rounds(stage_folder: Path) -> list[int]:
-    """Return the numbers of the rounds whose parameters exist, sorted."""
+    """Return the sorted numbers of the rounds whose parameters are on disk."""
     folders = (stage_folder / ROUNDS).glob("*")
     return sorted(int(folder.name) for folder in folders if folder.name.isdigit())
 
 
 def list_missing_rounds(stage_folder: Path, stage: Stage, last: int) -> list[int]:
-    """Return the missing rounds up to ``last`` that a stage should keep."""
+    """Return the rounds up to ``last`` that a stage should have kept but that are missing."""
     there = {*list_kept_rounds(stage_folder)}
     return [n for n in range(last + 1) if stage.keeps_round(n) and n not in there]

@@ -121,7 +121,7 @@ def write_rows_table(
 
 
 def _build_table(rows: Sequence[Row]) -> pa.Table:
-    """Convert rows to a table by way of JSON.
+    """Convert rows to an Arrow table via JSON.
 
     Arrow converts Python objects with pandas, whose import would cost each training 0.3 s.
     """
@@ -176,7 +176,7 @@ def read_rows(
 
 
 def _cast_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Table:
-    """Cast a table to the types of ``COLUMNS``, after a check of its schema."""
+    """Check the schema of a table, and cast it to the types of ``COLUMNS``."""
     footer = table.schema.metadata or {}
     version, names = footer.get(b"schema"), table.schema.names
     if version == str(SCHEMA_VERSION).encode() and names == list(wanted):
@@ -191,7 +191,7 @@ def _cast_columns(path: Path, table: pa.Table, wanted: Sequence[str]) -> pa.Tabl
 
 
 def read_record_rows(record: Path) -> pa.Table:
-    """Return the rows of a node from its record's path, after checking both files.
+    """Return a node's rows, given the path of its record, after checking both files.
 
     The table is empty if the record does not list a file of rows.
 
@@ -203,7 +203,7 @@ def read_record_rows(record: Path) -> pa.Table:
 
 
 def read_columns(path: Path, expected: RowsFile, columns: Sequence[str]) -> pa.Table:
-    """Return some columns of rows that ``read_rows`` has already checked.
+    """Read some columns of rows that ``read_rows`` has already checked.
 
     Only the file's SHA-256 is checked again.
 
@@ -221,13 +221,13 @@ def check_unchanged(path: Path, expected: RowsFile) -> None:
 
 
 def read_node_digest(table: pa.Table) -> str:
-    """Return the node digest in the footer of a table of rows, or an empty text if it has none."""
+    """Read the node digest from the footer of a rows file, or return "" without one."""
     footer = table.schema.metadata or {}
     return bytes(footer.get(b"node") or b"").decode("utf-8", "replace")
 
 
 def select_task_rows(table: pa.Table, task: str) -> pa.Table:
-    """Return the rows of one task, in their order."""
+    """Return the rows of one task in their stored order."""
     import pyarrow.compute as pc  # noqa: PLC0415  # slow to import, and a training only writes rows
 
     if table.num_rows and pc.all(pc.equal(table["task"], task)).as_py():
@@ -261,7 +261,7 @@ def _read_content(path: Path) -> bytes:
 
 
 def _parse_table(path: Path, content: bytes, columns: Sequence[str] | None = None) -> pa.Table:
-    """Parse a Parquet file. If ``columns`` is given, read only the columns in it."""
+    """Parse a Parquet file, with all columns or only ``columns``."""
     try:
         file = pq.ParquetFile(pa.BufferReader(content))
         return file.read(columns=columns and list(columns), use_threads=False)
@@ -289,7 +289,7 @@ def _check_order(path: Path, table: pa.Table) -> None:
 
 
 def _convert_array(array: pa.Array) -> npt.NDArray[Any]:
-    """Convert an Arrow array without nulls to numpy, without importing pandas as ``to_numpy``."""
+    """Convert an Arrow array without nulls to numpy, without importing pandas."""
     kinds = {pa.int32(): np.int32, pa.float64(): np.float64}
     kind = np.dtype(kinds[array.type])
     *_, buffer = array.buffers()

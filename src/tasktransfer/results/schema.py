@@ -24,7 +24,7 @@ SCHEMA_VERSION: Literal[4] = 4
 
 
 def _reject_nonfinite_numbers(identity: dict[str, Any]) -> dict[str, Any]:
-    """Return an identity, or raise if it contains NaN or infinity, which have no digest."""
+    """Return an identity, or raise if it contains NaN or infinity."""
     raise_problems(_find_nonfinite_numbers(identity, ""))
     return identity
 
@@ -358,7 +358,7 @@ class Record(TypedDict):
 
 @cache
 def get_record_validator() -> TypeAdapter[Record]:
-    """Return the validator of records, which is built on first use."""
+    """Return the validator of records, built on first use."""
     return TypeAdapter(Record)
 
 

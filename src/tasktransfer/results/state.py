@@ -148,7 +148,7 @@ def _format_current_time() -> str:
 
 
 def record_event(folder: Path, event: str, **facts: Any) -> None:
-    """Add an event, such as ``started`` or ``failed``, to the node's history, with its time."""
+    """Add an event with its time, such as ``started`` or ``failed``, to a node's history."""
     line = (
         json.dumps({"event": event, "time": _format_current_time(), **_describe_process(), **facts})
         + "\n"
@@ -158,7 +158,7 @@ def record_event(folder: Path, event: str, **facts: Any) -> None:
 
 
 def read_history(folder: Path) -> list[Event]:
-    """Return the events of a node, oldest first, without lines truncated by a crash."""
+    """Read a node's events, oldest first, skipping lines truncated by a crash."""
     events = []
     try:
         lines = (folder / HISTORY).read_text(encoding="utf-8").splitlines()
@@ -173,7 +173,7 @@ def read_history(folder: Path) -> list[Event]:
 
 
 def read_claim(folder: Path) -> Claim:
-    """Return the entries of the last process that claimed a folder, or {} if there was none."""
+    """Read the last process that claimed a folder, or return {} if there was none."""
     try:
         value = json_text.loads((folder / CLAIM).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -182,7 +182,7 @@ def read_claim(folder: Path) -> Claim:
 
 
 def read_unfinished_state(folder: Path) -> UnfinishedState:
-    """Return the state of an unfinished node whose results belong in ``folder``.
+    """Return the state of an unfinished node, given its results folder.
 
     It is running if its claim is held, and failed if its log ends in an error. It is waiting if
     there is no log, or if it has a record but other files are missing. Otherwise it was killed and
@@ -200,7 +200,7 @@ def read_unfinished_state(folder: Path) -> UnfinishedState:
 
 
 def is_in_use(folder: Path) -> bool:
-    """Return whether a job is working in this folder, on this machine or another."""
+    """Return whether a job on any machine is working in this folder."""
     return locks.is_held(folder / CLAIM) or _is_used_elsewhere(folder)
 
 
@@ -223,7 +223,7 @@ def _is_fresh(file: Path) -> bool:
 
 @contextmanager
 def try_to_claim_folder(folder: Path) -> Iterator[bool]:
-    """Lock a node's folder unless a job holds it, and yield whether the lock succeeded.
+    """Try to lock a node's folder, and yield whether the lock succeeded.
 
     Nothing is written into the claim, which still describes the last job.
     """
@@ -233,12 +233,12 @@ def try_to_claim_folder(folder: Path) -> Iterator[bool]:
 
 
 def find_log(folder: Path) -> Path | None:
-    """Return the log file of a node's job, or None if there is none."""
+    """Find the log file of a node's job, or return None if there is none."""
     return next((log for log in (folder / LOG, folder / JOB_LOG) if log.exists()), None)
 
 
 def read_last_error(log: Path) -> str | None:
-    """Return the last line of the error that ends a log, or None if it ends without one."""
+    """Read the last line of the error that ends a log, or return None without an error."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 65536))

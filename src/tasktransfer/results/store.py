@@ -55,7 +55,7 @@ def parse_type(kind: str) -> pa.DataType:
 
 
 def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
-    """Convert rows to a frame with the columns' types, also if there are no rows."""
+    """Convert rows to a frame with the columns' types, even without rows."""
     schema = build_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [
@@ -66,7 +66,7 @@ def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame
 
 
 def cast_columns(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
-    """Return a frame with the columns of a table, in its order and with its types."""
+    """Return a frame with a table's columns, in their order and with their types."""
     names = [name for name, _, _ in columns]
     return build_frame(frame[names].itertuples(index=False, name=None), columns)
 
@@ -87,7 +87,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 def write_rows(
     path: Path, rows: Iterable[Sequence[Any]], columns: Columns, metadata: Metadata
 ) -> None:
-    """Write rows as ``write_frame`` writes a frame, but in chunks that take little memory."""
+    """Write rows in the format of ``write_frame``, in chunks to save memory."""
     left, schema = iter(rows), build_schema(columns).with_metadata(_build_footer(metadata))
     with replace_file(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
         while chunk := list(islice(left, _CHUNK)):
@@ -105,7 +105,7 @@ def _convert_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
-    """Write an Arrow table atomically. ``metadata`` is None if it does not belong to a study."""
+    """Write an Arrow table atomically, optionally with a study's metadata."""
     footer = {} if metadata is None else _build_footer(metadata)
     with replace_file(path) as part:
         pq.write_table(table.replace_schema_metadata(footer), part, compression="zstd")
@@ -116,7 +116,7 @@ def _build_footer(metadata: Metadata) -> dict[bytes, bytes]:
 
 
 def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.DataFrame, Metadata]:
-    """Read a table that ``write_frame`` wrote.
+    """Read a frame that was written by ``write_frame``.
 
     Raises:
         RecordError: the file is missing, damaged, not a table of tasktransfer, or has other

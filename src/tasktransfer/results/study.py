@@ -56,7 +56,7 @@ class Study(PlannedStudy):
 
     @property
     def reads_tiny_world(self) -> bool:
-        """True if dialogues of the study are generated for it."""
+        """True if some of the study's dialogues are generated."""
         self.use_datasets()
         return any(is_generated(self.config, name) for name in self.config.dataset_names)
 
@@ -70,12 +70,12 @@ class Study(PlannedStudy):
         )
 
     def get_tiny_part_folder(self, dataset: str) -> str:
-        """Return the folder of a generated dataset that is not part of the common tiny world."""
+        """Return the folder of a generated dataset outside the common tiny world."""
         digest = _compute_short_digest(self.revisions.data[dataset])
         return f"{self.config.results}/data/tiny-{dataset}-{digest}"
 
     def list_tasks(self, data: Data) -> tuple[str, ...]:
-        """Return the sorted tasks of some data that the plan trains on, selects on or tests.
+        """Return the sorted tasks on which the plan trains, selects or tests with some data.
 
         A pending choice must not add tasks.
         """
@@ -95,7 +95,7 @@ class Study(PlannedStudy):
         return {digest: tuple(sorted(names)) for digest, names in tasks.items()}
 
     def get_released_data(self, dataset: str) -> Data:
-        """Return the instances of a dataset as read from its release, not derived.
+        """Return the node of a dataset's instances as read from its release, without derivation.
 
         Raises:
             ConfigError: the study has no such dataset.
@@ -141,11 +141,11 @@ class Study(PlannedStudy):
         )
 
     def get_cache_folder(self, data: Data) -> str:
-        """Return the folder of prepared instances, which are read from a release or derived."""
+        """Return the folder of prepared instances, both released and derived."""
         return self.get_node_folder(data) if data.recipe else self.get_instances_folder(data.name)
 
     def get_tiny_instances_folder(self, dataset: str) -> str:
-        """Return the folder of the tiny world's instances for pre-training tiny models.
+        """Return the folder of tiny-world instances on which tiny models are pre-trained.
 
         It contains all training dialogues, since public checkpoints were also pre-trained on more
         than a study's few samples.
@@ -156,11 +156,11 @@ class Study(PlannedStudy):
 
     @property
     def tiny_texts(self) -> tuple[str, ...]:
-        """Folders of all instances for pre-training tiny models."""
+        """Folders of all instances on which tiny models are pre-trained."""
         return tuple(self.get_tiny_instances_folder(dataset) for dataset in PARTS)
 
     def list_text_folders(self, folder: str) -> tuple[str, ...]:
-        """Return the folders of the instances whose texts define the model in a folder."""
+        """Return the folders of the texts from which a model in a folder is built."""
         for model in self.config.models:
             if model.is_created and self.get_created_model_folder(model.name) == folder:
                 if model.checkpoint == TINY:
@@ -170,7 +170,7 @@ class Study(PlannedStudy):
         return self.tiny_texts
 
     def is_synthetic(self, dataset: str) -> bool | None:
-        """Return whether a dataset's dialogues are generated, from the release's metadata.
+        """Return whether a dataset's dialogues are synthetic according to its release.
 
         None if unknown because the data has not been prepared.
         """
@@ -181,12 +181,12 @@ class Study(PlannedStudy):
 
     @cached_property
     def fidelity(self) -> Fidelity:
-        """Switches for the points on which the paper and its toolkit differ, for all trainings."""
+        """Switches between the paper's and its toolkit's behaviour, for all trainings."""
         _, switches = resolve_switches(self.config.training.fidelity)
         return switches
 
     def get_encoded_folder(self, data: Data, model: str) -> str:
-        """Return the folder with the token ids of some data for a model."""
+        """Return the folder of token ids for given data and a model."""
         folder = self._encoded.get((data.digest, model))
         if folder is None:
             folder = self._encoded[data.digest, model] = self._format_encoding_folder(data, model)
@@ -194,11 +194,11 @@ class Study(PlannedStudy):
 
     @cached_property
     def _encoded(self) -> dict[tuple[str, str], str]:
-        """Cache of ``get_encoded_folder``, because thousands of trainings share few folders."""
+        """Cache of ``get_encoded_folder``, since thousands of trainings share a few folders."""
         return {}
 
     def _format_encoding_folder(self, data: Data, model: str) -> str:
-        """Return the path of the folder with the token ids of the study's tasks for a model.
+        """Return the path of the token ids for the study's tasks and a model.
 
         Its name includes a digest of the tasks and their cards. Tasks that are added later, or
         whose texts or labels change, are therefore encoded again.
@@ -216,7 +216,7 @@ class Study(PlannedStudy):
 
     @cached_property
     def encoded_folders(self) -> dict[str, tuple[Data, str]]:
-        """Folder of token ids that the plan's trainings and evaluations read → data and model."""
+        """Folders of token ids for the plan's trainings and evaluations, with data and model."""
         pairs = {(s.data.digest, s.model.name): (s.data, s.model.name) for s in self.plan.stages}
         for evaluation in self.plan.evaluations:
             for data in evaluation.read:
@@ -246,7 +246,7 @@ class Study(PlannedStudy):
         return f"{self.config.results}/models/{name}-{digest}"
 
     def get_checkpoint_source(self, name: str) -> str:
-        """Return the source of a model's checkpoint: a folder, a hub name, or its recipe."""
+        """Return where a model's checkpoint comes from: a folder, a hub name or a recipe."""
         model = self.get_model_config(name)
         if model.recipe is not None:
             return model.recipe
@@ -257,12 +257,12 @@ class Study(PlannedStudy):
         )
 
     def get_second_encoder_source(self, name: str) -> str | None:
-        """Return the source of a model's second encoder, or None if it has none."""
+        """Return where a model's second encoder comes from, or None for models with one encoder."""
         second = self.get_model_config(name).second
         return self.get_checkpoint_source(second) if second else None
 
     def get_hub_revision(self, name: str) -> str | None:
-        """Return the hub revision of a model's checkpoint, as a commit if known.
+        """Return the hub revision of a model's checkpoint, if possible as a commit.
 
         Return None for folders and recipes.
         """
@@ -274,7 +274,7 @@ class Study(PlannedStudy):
     # --- nodes ---
 
     def get_node(self, digest: str) -> Node:
-        """Return the node whose path ends in this digest (12 hex digits).
+        """Return the node whose path ends with a digest (12 hex digits).
 
         Raises:
             ConfigError: the study's plan has no such node.
@@ -296,16 +296,16 @@ class Study(PlannedStudy):
         return f"{self.get_node_folder(node)}/{RECORD}"
 
     def get_checkpoint_folder(self, stage: Stage) -> str:
-        """Return the folder of the stage's best rounds, which exists while kept or needed."""
+        """Return the folder of a stage's best rounds. It exists while it is kept or needed."""
         return get_round_folder(self.get_node_folder(stage), "best")
 
     def get_start_folder(self, start: Start) -> str:
-        """Return the folder of the stage's round from which another node starts."""
+        """Return the folder of the round of a stage from which another node starts."""
         assert start.stage is not None
         return get_round_folder(self.get_node_folder(start.stage), start.at, start.selected_on)
 
     def get_base_revision(self, stage: Stage) -> str | None:
-        """Return the hub revision of a stage's base model, or None if unused or not on the hub."""
+        """Return the hub revision of a stage's base model, or None for other base models."""
         return self.get_hub_revision(stage.model.name) if stage.reads_base else None
 
     def keeps_checkpoints(self, kind: str) -> bool:
@@ -318,16 +318,16 @@ class Study(PlannedStudy):
         return self.keeps_checkpoints(kind) or kind in self._used_kinds
 
     def is_tested(self, kind: str) -> bool:
-        """Return whether all stages of a kind are tested, and therefore write predictions."""
+        """Return whether stages of a kind are tested, so that they write predictions."""
         return all(stage.tested for stage in self._expected if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
-        """Return whether stages of a kind start from other stages."""
+        """Return whether stages of a kind start from other stages' parameters."""
         return any(stage.starts for stage in self._expected if stage.kind == kind)
 
     @cached_property
     def _used_kinds(self) -> frozenset[str]:
-        """Kinds of stages whose parameters another node uses."""
+        """Kinds of stages whose parameters are used by other nodes."""
         nodes = (*self.plan.nodes, *self._expected)
         return frozenset(
             used.kind for node in nodes for used in node.uses if isinstance(used, Stage)
@@ -335,7 +335,7 @@ class Study(PlannedStudy):
 
     @cached_property
     def _expected(self) -> tuple[Stage, ...]:
-        """Planned stages, and examples of the stages that pending choices will add."""
+        """Planned stages, and examples of stages that pending choices may add."""
         return (*self.plan.stages, *(like for choice in self.plan.choices for like in choice.like))
 
     def list_dependents(self, node: Node) -> Sequence[Node]:
@@ -351,7 +351,7 @@ class Study(PlannedStudy):
         return users
 
     def list_record_paths(self) -> list[str]:
-        """Return the record paths of all nodes of the plan, dependencies first."""
+        """Return the record paths of all planned nodes, with dependencies first."""
         return [self.get_record_path(node) for node in self.plan.nodes]
 
     # --- tables ---
@@ -362,7 +362,7 @@ class Study(PlannedStudy):
 
     @property
     def missing_results_log(self) -> str:
-        """Path of the log that lists the runs missing from the last collected tables.
+        """Path of the log that lists missing runs at the last collection of tables.
 
         It is written after the tables; if it is newer than they are, results are missing from them.
         """
@@ -385,12 +385,12 @@ class Study(PlannedStudy):
 
 
 def _compute_short_digest(revision: str) -> str:
-    """Return 12 hex digits for a revision of any form, for paths."""
+    """Return a short digest (12 hex digits) of a revision, for use in paths."""
     return compute_digest(revision)[:12]
 
 
 def _list_leaves(value: Mapping[str, Any], path: str = "") -> list[tuple[str, Any]]:
-    """Return (dotted key, value) of all leaves in a nested mapping."""
+    """Return (dotted key, value) for all leaves of a nested mapping."""
     leaves: list[tuple[str, Any]] = []
     for key, item in value.items():
         name = f"{path}.{key}" if path else key

@@ -57,7 +57,7 @@ class TestSets:
         self.last: dict[str, TestSet] = {}
 
     def read_test_set(self, rows: pa.Table, task: Task) -> TestSet:
-        """Return the test set of one task's rows (columns as in ``rows.COLUMNS``)."""
+        """Read the test set of a task from its rows (columns ``rows.COLUMNS``)."""
         ids, golds = rows["instance_id"], rows["gold"]
         test_set = self.last.get(task.name)
         if test_set is None or not (test_set.ids.equals(ids) and test_set.column.equals(golds)):
@@ -76,7 +76,7 @@ def _compute_digest(ids: pa.ChunkedArray, golds: pa.ChunkedArray, task: Task) ->
 
 
 def find_deviating_test_sets(tested: Iterable[tuple[Name, Hashable, str]]) -> dict[Name, str]:
-    """Return a message for each run whose test set differs from the others in its group.
+    """Return one message per run whose test set differs from the others in its group.
 
     Args:
         tested: (name of the run, group in which it is compared, digest of its test set).
@@ -113,7 +113,7 @@ _AGREE = 1e-6
 
 
 def get_recorded_scoring(named: dict[str, Any]) -> Scoring:
-    """Return the scoring in the identity of a node, or ``default`` if the identity has none."""
+    """Return the scoring rules in a node's identity, or ``default`` if there are none."""
     training = named.get("training")
     return get_scoring(training.get("fidelity")) if isinstance(training, dict) else "default"
 
@@ -134,7 +134,7 @@ class PredictionChecks:
 
     @staticmethod
     def read(path: Path) -> PredictionChecks:
-        """Read a cache from its file. The cache is empty if the file is missing or damaged."""
+        """Read a cache from its file, or create an empty one if the file is missing or damaged."""
         try:
             value = json_text.loads(path.read_bytes())
             checked = value["checked"] if value["version"] == _CHECK_VERSION else {}
@@ -145,14 +145,14 @@ class PredictionChecks:
             return PredictionChecks()
 
     def write(self, path: Path) -> None:
-        """Write the checks that were requested since the cache was read, and drop all others."""
+        """Write the checks that were requested from this cache, and drop all others."""
         text = json.dumps({"version": _CHECK_VERSION, "checked": self.done}, sort_keys=True)
         with replace_file(path) as part:
             part.write_text(text, encoding="utf-8")
 
 
 def check_predictions(path: Path, record: Record, checks: PredictionChecks) -> dict[str, str]:
-    """Validate a record's predictions against it.
+    """Check that the predictions of a record agree with it.
 
     Args:
         path: path of the record.
@@ -193,7 +193,7 @@ def _build_check_key(record: Record, expected: RowsFile) -> str:
 def _check_all_tasks(
     file: Path, expected: RowsFile, record: Record, test_sets: TestSets
 ) -> dict[str, str]:
-    """Check all tasks in the predictions, and return the digest of each test set."""
+    """Check all tasks in the predictions, and return the digest of each task's test set."""
     table = read_rows(file, expected, columns=())
     digest, maker = record["node"]["digest"], read_node_digest(table)
     if maker != digest:
@@ -209,7 +209,7 @@ def _check_all_tasks(
 def _check_predictions(
     file: Path, table: pa.Table, record: Record, name: str, test_sets: TestSets
 ) -> str:
-    """Check one task's predictions against its result, and return the digest of its test set."""
+    """Check one task's predictions against its result, and return the test set's digest."""
     result = record["results"][name]
     rows = select_task_rows(table, name)
     wanted_by = {f"results.{name}.instances": result["instances"]}
@@ -261,7 +261,7 @@ class TallyReader:
         self.golds: CodedAnswers | None = None
 
     def read(self, path: Path, expected: RowsFile) -> metrics.Sums:
-        """Return ``metrics.tally_instances`` of a run's predictions, shape (instances, columns).
+        """Read each instance's contribution to a run's score, shape (instances, columns).
 
         Raises:
             RecordError: the file is not the one that was checked.

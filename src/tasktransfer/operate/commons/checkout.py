@@ -19,7 +19,7 @@ MOST_PACKED = 16 * 2**20
 
 
 def read_commit(folder: Path) -> str:
-    """Return the hash of the commit checked out in a folder, or "" outside a checkout."""
+    """Return the commit hash of the checkout in a folder, or "" for other folders."""
     place = folder.resolve()
     for parent in (place, *place.parents):
         if (git := parent / ".git").is_dir():

@@ -75,7 +75,7 @@ class ExportSummary(TypedDict):
 def export_runs(
     study: Study, out: Path, *, by: str, collection: str, with_text: bool = False
 ) -> ExportSummary:
-    """Export every finished run of a study to files in the schema of Every Eval Ever.
+    """Export every finished run of a study in the schema of Every Eval Ever.
 
     Args:
         out: a folder. Files of equal runs in it are replaced, and other files are kept.
@@ -141,7 +141,7 @@ def _collect_run_nodes(collected: Collected, run: Run) -> Iterator[RunNode]:
 
 
 def _write_run_files(out: Path, log: _Log, lines: Sequence[Mapping[str, Any]] | None) -> None:
-    """Write the instances, then the aggregate file, which contains their checksum."""
+    """Write a run's instances, then its aggregate file with their checksum."""
     file = out / log.path
     file.parent.mkdir(parents=True, exist_ok=True)
     aggregate = log.build_aggregate()
@@ -187,7 +187,7 @@ class _Log:
 
     @property
     def model_id(self) -> str:
-        """Developer and name of a prompted checkpoint, or author and name of a trained model."""
+        """Identifier of the model: developer and checkpoint, or author and name if trained."""
         if self._is_prompted and self._hub_name:
             developer, _, name = self._hub_name.rpartition("/")
             return f"{make_slug(developer or 'unnamed')}/{make_slug(name)}"
@@ -199,7 +199,7 @@ class _Log:
 
     @property
     def _hub_name(self) -> str:
-        """Hub name of the run's base model, or an empty string if it is not on the hub."""
+        """Hub name of the run's base model, or "" for a local checkpoint."""
         names = {model.name: model.checkpoint for model in self.study.config.models}
         checkpoint = names.get(self.run.model, "")
         return checkpoint if checkpoint and is_hub_name(checkpoint) else ""
@@ -222,7 +222,7 @@ class _Log:
 
     @property
     def _finished(self) -> int:
-        """Time at which the last of its records was finished, in seconds since 1970."""
+        """Time at which the run's last record was finished, in seconds since 1970."""
         ends = [
             datetime.fromisoformat(made["started"]).timestamp() + made["seconds"].get("total", 0.0)
             for made in (judged.record["provenance"] for judged in self.judged)
@@ -230,7 +230,7 @@ class _Log:
         return int(max(ends))
 
     def build_aggregate(self) -> dict[str, Any]:
-        """Return the aggregate file's content, without its reference to the instances."""
+        """Return the content of the aggregate file, without the reference to instances."""
         made = self.judged[0].record["provenance"]
         return {
             "schema_version": SCHEMA_VERSION,
@@ -286,7 +286,7 @@ class _Log:
                     }
 
     def build_instance_lines(self, *, with_text: bool) -> list[dict[str, Any]] | None:
-        """Return one line per instance with a score.
+        """Return one JSON object per scored instance.
 
         Return None if answers are free text and ``with_text`` is false.
         """
@@ -347,7 +347,7 @@ def _format_result_id(judged: RunNode, task: str, measure: str) -> str:
 
 
 def _select_task_rows(rows: pa.Table, judged: RunNode) -> pa.Table:
-    """Return the scored rows of a run's tasks, on the split of its measures."""
+    """Return the rows that are scored for a run's tasks, on the evaluated split."""
     kept = pc.and_(
         pc.is_in(rows["task"], pa.array(judged.tasks, pa.string())),
         pc.and_(
@@ -394,7 +394,7 @@ def _format_bound(value: float) -> float | str:
 
 
 def _format_settings(node: Node) -> dict[str, str]:
-    """Return a node's digest, and its settings as JSON texts, by name."""
+    """Map setting names to JSON texts, including the node's digest."""
     identity = node.identity
     settings = identity.get("training") or identity.get("settings") or {}
     return {"digest": node.digest, **{key: json.dumps(value) for key, value in settings.items()}}

@@ -71,7 +71,7 @@ class PackReader:
             self._stop()
 
     def read_facts(self, file: Path) -> PackFacts:
-        """Return facts from a pack's footer, or the problem that prevents reading it."""
+        """Read the facts in a pack's footer, or return the problem that prevents it."""
         return PackFacts(**self._send_request(file, None))
 
     def unpack_nodes(self, file: Path, folder: Path) -> None:
@@ -106,7 +106,7 @@ class PackReader:
         return dict(answer)
 
     def _stop(self) -> str:
-        """End the process, and return the reason why it had ended by itself."""
+        """Stop the process, and return the reason if it had crashed."""
         process, self._process = self._process, None
         if process is None:
             return ""
@@ -125,7 +125,7 @@ class PackReader:
 
 @contextmanager
 def unpack_records(file: Path, config: CommonConfig) -> Iterator[Path]:
-    """Unpack a pack into a temporary results folder.
+    """Unpack the records of a pack into a temporary results folder.
 
     Revisions of its inputs that are unknown here are cached for the config's study.
 
@@ -170,7 +170,7 @@ def serve_requests() -> None:
 
 
 def _process_pack(file: str, folder: str | None, *, follow_links: bool) -> dict[str, Any]:
-    """Read the facts of a pack, or write its nodes into a folder, and return the answer."""
+    """Read a pack's facts or write its nodes, as requested, and return the answer."""
     from tasktransfer.operate.commons.read_packs import read_pack, write_nodes  # noqa: PLC0415
 
     with suppress(OSError):

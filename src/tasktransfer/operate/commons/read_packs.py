@@ -64,11 +64,11 @@ class Pack:
 
     @property
     def table(self) -> pa.Table:
-        """All rows at once, for small packs."""
+        """All rows as one table, for small packs."""
         return self.parquet.read(use_threads=False)
 
     def iterate_rows(self) -> Iterator[PackedRow]:
-        """Yield the rows one by one.
+        """Yield the rows of the pack one by one.
 
         Raises:
             RecordError: the rows take more than ``MOST_UNPACKED`` bytes.
@@ -126,7 +126,7 @@ def _extract_first_line(error: Exception) -> str:
 
 
 def _read_facts(file: Path, schema: pa.Schema) -> dict[str, Any]:
-    """Return the footer. Entries missing from older packs are empty, and ``sha256`` is None."""
+    """Read a pack's footer. Entries that older packs lack are empty or None."""
     try:
         facts = json_text.loads((schema.metadata or {})[FOOTER])
     except (KeyError, ValueError) as error:
@@ -156,7 +156,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _has_valid_checksums(value: Any) -> bool:
-    """Return whether the rows have checksums, or the pack is from an older release without any."""
+    """Return whether the rows have checksums, or come from an old release without checksums."""
     if value is None:
         return True
     return isinstance(value, dict) and all(
@@ -165,7 +165,7 @@ def _has_valid_checksums(value: Any) -> bool:
 
 
 def _is_revision_table(value: Any) -> bool:
-    """Return whether the value maps names to revisions that a config could have."""
+    """Return whether a value is a mapping from names to valid revisions."""
     if not isinstance(value, dict) or len(value) > MOST_INPUTS:
         return False
     texts = [*value.keys(), *value.values()]
@@ -219,7 +219,7 @@ def write_nodes(pack: Pack, results: Path) -> None:
 
 
 def _check_content(pack: Pack, row: PackedRow) -> None:
-    """Raise RecordError if a row has changed since it was packed.
+    """Raise RecordError if the content of a row does not match its checksum.
 
     Older packs have no checksums and are not checked.
     """
@@ -232,7 +232,7 @@ def _check_content(pack: Pack, row: PackedRow) -> None:
 
 
 def _check_inner_path(file: Path, path: str) -> PurePosixPath:
-    """Return a row's path after checking that it stays within the results folder."""
+    """Return a row's path, or raise an error if it leaves the results folder."""
     inner = PurePosixPath(path)
     if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
         raise RecordError(f"{file}: The path {path!r} is outside the results folder. {AGAIN}.")
@@ -255,7 +255,7 @@ def _write_table(file: Path, place: Path, row: PackedRow) -> None:
 
 
 def _check_table(where: str, content: bytes) -> None:
-    """Read a table completely, and raise RecordError if it is not valid Parquet."""
+    """Raise RecordError if a table is not completely readable as Parquet."""
     try:
         parquet = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         for _ in parquet.iter_batches(batch_size=1000, use_threads=False):
@@ -292,7 +292,7 @@ def _write_node(file: Path, folder: Path, row: PackedRow) -> None:
 
 
 def _check_arrays(where: str, content: bytes) -> None:
-    """Raise RecordError if numpy cannot read a file of arrays without pickle."""
+    """Raise RecordError if a file of arrays needs pickle or is not readable by numpy."""
     import numpy as np  # noqa: PLC0415
 
     try:

@@ -70,7 +70,7 @@ def find_shards(folder: Path, reader: PackReader) -> list[Shard]:
 
 
 def _iterate_parquet_files(folder: Path) -> Iterator[Path]:
-    """Yield all paths named ``*.parquet``, of any type.
+    """Yield all paths that match ``*.parquet``, of any file type.
 
     Links to folders are not followed, and folders that cannot be listed are skipped.
     """
@@ -98,7 +98,7 @@ def _list_entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def cache_inputs(config: CommonConfig, shards: Sequence[Shard]) -> None:
-    """Cache the revisions of inputs that are not on this machine, unless they are cached already.
+    """Cache the revisions of inputs that are missing on this machine, without replacing any.
 
     For each input, the revision in most shards is used, so that a single wrong shard does not
     decide.
@@ -247,7 +247,7 @@ def _import_shard(
 
 
 def _list_differing_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
-    """Return the datasets and models whose revisions differ, so that their nodes do not match."""
+    """Return the datasets and models whose revisions differ, so that nodes cannot match."""
     models = {name: model.weights for name, model in study.revisions.models.items()}
     pairs = ((study.revisions.data, facts.get("data", {})), (models, facts.get("models", {})))
     return sorted(
@@ -259,7 +259,7 @@ def _list_differing_inputs(study: Study, facts: Mapping[str, Any]) -> list[str]:
 
 
 def _summarise_labs(study: Study, seen: Sequence[ShardResult]) -> dict[str, Contribution]:
-    """Return a mapping from lab to its nodes in this study by kind, and their models and seeds.
+    """Count each lab's nodes in this study by kind, and list their models and seeds.
 
     If several labs computed the same node, the first one counts.
     """
@@ -280,7 +280,7 @@ def _summarise_labs(study: Study, seen: Sequence[ShardResult]) -> dict[str, Cont
 
 
 def find_error(seen: ImportResult) -> RecordError | None:
-    """Return the error for unreadable shards, conflicts and rejected records, or None."""
+    """Return the error for unreadable shards, conflicts or rejected records, or None."""
     damaged = [escape_line(shard["file"]) for shard in seen["shards"] if shard["problem"]]
     lost = sum(shard["counts"][name] for shard in seen["shards"] for name in LOST)
     if not damaged and not lost:
@@ -293,7 +293,7 @@ def find_error(seen: ImportResult) -> RecordError | None:
 
 
 def as_text(seen: ImportResult) -> str:
-    """Format the result of an import, and the contributions of each lab."""
+    """Format the result of an import and each lab's contributions."""
     mark = " (dry run: nothing is copied)" * seen["dry_run"]
     commit = f", commit {seen['commit'][:SHORT]}" * bool(seen["commit"])
     lines = [f"{format_quantity(len(seen['shards']), 'shard')}{commit} -> {seen['results']}{mark}"]

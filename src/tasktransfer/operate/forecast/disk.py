@@ -61,13 +61,13 @@ def estimate_disk(
 
 
 def _estimate_state_bytes(estimates: Estimates, stage: Stage) -> int:
-    """Return the bytes of a resume state."""
+    """Estimate the bytes of a state from which a training resumes."""
     best = len(stage.selections)
     return (RESUME_COPIES + best) * estimates.estimate_cost(stage).checkpoint // best
 
 
 def measure_bytes(path: Path | str) -> int:
-    """Return the size of a file, or of everything in a folder, in bytes.
+    """Return the size of a file, or the total size of a folder, in bytes.
 
     The size is 0 if the path does not exist. Links are not followed. Files removed meanwhile do not
     count.
@@ -87,7 +87,7 @@ def measure_bytes(path: Path | str) -> int:
 
 
 def _find_free_bytes(folder: Path) -> int | None:
-    """Return the free bytes of the file system that a folder is, or will be, on."""
+    """Return the free bytes on the file system of a folder, even before the folder exists."""
     for place in (folder, *folder.absolute().parents):
         with suppress(OSError):
             return shutil.disk_usage(place).free
@@ -95,7 +95,7 @@ def _find_free_bytes(folder: Path) -> int | None:
 
 
 def format_bytes(count: float) -> str:
-    """Format bytes as 512 B, 1.4 MiB or 120 GiB."""
+    """Format a number of bytes, as in 1.4 MiB or 120 GiB."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"

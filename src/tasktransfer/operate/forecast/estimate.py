@@ -126,12 +126,12 @@ class Estimates:
 
     @cached_property
     def samples(self) -> list[Sample]:
-        """Measured speed of some of the study's finished trainings."""
+        """Measured speeds from some of the study's finished trainings."""
         return [] if self.study.has_unknown_inputs else read_samples(self.study)
 
     @cached_property
     def device(self) -> Device:
-        """Training device of the study."""
+        """Device on which the study trains."""
         if self._asked:
             return self._asked
         trained_on = Counter(sample.device for sample in self.samples).most_common(1)
@@ -146,7 +146,7 @@ class Estimates:
         return read_cached_rates(self.device) or get_typical_rates(self.device)
 
     def resolve_precision(self, name: str, wanted: str) -> Precision:
-        """Return the precision of a model's trainings. ``auto`` is resolved for the device."""
+        """Return the number format of a model's trainings, resolving ``auto`` for the device."""
         if wanted != "auto":
             return "bfloat16" if wanted == "bfloat16" else "float32"
         gain = self.rates.flops["bfloat16"] / self.rates.flops["float32"]
@@ -158,7 +158,7 @@ class Estimates:
         return compute_model_size(self.study, name)
 
     def _estimate_speed(self, name: str, precision: Precision) -> Speed:
-        """Return a model's computed speed, corrected by measured records.
+        """Estimate a model's training speed from its size, corrected by measured records.
 
         The records are the model's own, or else those of the model nearest in size in its family.
         """
@@ -187,7 +187,7 @@ class Estimates:
         ]
 
     def _iterate_work(self, name: str) -> Iterator[Work]:
-        """Yield the computed seconds of a model's trainings that have records."""
+        """Yield the computed seconds of those trainings of a model that have records."""
         family = self.study.revisions.models[name].family
         for sample in self._select_samples(name):
             stage = sample.stage
@@ -200,7 +200,7 @@ class Estimates:
     # --- a node ---
 
     def estimate_cost(self, stage: Stage) -> Cost:
-        """Return the estimated cost of a training."""
+        """Estimate the cost of a training."""
         key = (
             *(stage.data.digest, stage.model.name, stage.train_tasks, bool(stage.trains)),
             *(
@@ -214,7 +214,7 @@ class Estimates:
         return self._costs[key]
 
     def estimate_seconds(self, node: Node) -> float:
-        """Return the estimated seconds of a node of any kind."""
+        """Estimate the seconds of a node of any kind."""
         return (
             self.estimate_cost(node).seconds
             if isinstance(node, Stage)
@@ -267,7 +267,7 @@ class Estimates:
         )
 
     def _iterate_evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
-        """Yield each evaluated volume, and the number of times that it is evaluated."""
+        """Yield each evaluated volume with the number of its evaluations."""
         rounds = self._count_rounds(stage)
         for task in stage.measured_on:
             yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps_round(0))
@@ -275,7 +275,7 @@ class Estimates:
             yield self.sizes.measure_split(stage, task, "test"), 1
 
     def _count_tokens(self, stage: Stage) -> tuple[int, int]:
-        """Return the numbers of training tokens (all passes) and evaluated tokens (dev, test)."""
+        """Return the numbers of training tokens in all passes and of evaluated tokens."""
         train = sum(
             self.sizes.measure_split(stage, task, "train").tokens for task in stage.train_tasks
         )
@@ -285,7 +285,7 @@ class Estimates:
     # --- requests to a batch system ---
 
     def compute_runtime_minutes(self, stage: Stage, attempt: int = 1) -> int:
-        """Return the minutes to request for a training from a batch system.
+        """Return the minutes that a training requests from a batch system.
 
         They are at least ``LEAST_MINUTES``, and double with each further attempt.
         """
@@ -298,7 +298,7 @@ class Estimates:
         return self.speed(stage.model.name, precision).basis
 
     def compute_memory_mb(self, stage: Stage, attempt: int = 1) -> int:
-        """Return the host memory in MiB to request for a training from a batch system.
+        """Return the host memory in MiB that a training requests from a batch system.
 
         It is half as much again as needed, and doubles with each further attempt.
         """

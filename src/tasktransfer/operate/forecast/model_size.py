@@ -31,7 +31,7 @@ WORDS = 10_000
 
 
 def compute_model_size(study: Study, name: str) -> ModelSize:
-    """Return the size of a model in a study, including its adapter.
+    """Return the size of a study's model, including its adapter.
 
     It comes from the model's files, or its config, or else from its name.
     """
@@ -50,14 +50,14 @@ NO_LAYER = re.compile(r"emb|wte|wpe|shared|head|position|relative|predictions|^c
 
 
 def is_adapted(adapter: LowRank, layer: str) -> bool:
-    """Return whether a layer with this name gets an adapter."""
+    """Return whether a layer with a given name gets an adapter."""
     if not adapter.target_modules:
         return NO_LAYER.search(layer) is None
     return any(f".{layer}".endswith(f".{end}") for end in adapter.target_modules)
 
 
 def _read_matrix_sizes(folder: Path) -> dict[str, int]:
-    """Return a mapping from layer to its number of inputs plus outputs."""
+    """Map each layer to the sum of its inputs and outputs."""
     shapes: dict[str, list[int]] = {}
     for file in folder.glob("*.safetensors"):
         shapes |= read_tensor_shapes(file) or {}

@@ -57,7 +57,7 @@ class OtherNodeEstimates:
         precision: str,
         released: Callable[[Fit], ModelSpec],
     ) -> None:
-        """Create the estimator from its sources.
+        """Create the estimator for nodes other than trainings.
 
         Args:
             sizes: sizes of the study's data.
@@ -70,7 +70,7 @@ class OtherNodeEstimates:
         self._precision, self._released = precision, released
 
     def estimate_seconds(self, node: Node) -> float:
-        """Return the estimated seconds of a node other than a training.
+        """Estimate the seconds of a node other than a training.
 
         Raises:
             TypeError: the node is a training.
@@ -84,7 +84,7 @@ class OtherNodeEstimates:
         raise TypeError(f"{node.label} is a training stage, whose time is estimated separately")
 
     def _estimate_evaluation(self, node: Evaluation) -> Iterator[float]:
-        """Yield the seconds in which each model of an outcome reads its part of the data."""
+        """Yield the seconds that each model of an outcome needs to read its data."""
         if isinstance(node.of, Fit):
             return
         limit = _find_row_limit(node)
@@ -111,7 +111,7 @@ class OtherNodeEstimates:
     def _estimate_prompted_evaluation(
         self, node: Evaluation, model: ModelSpec, limit: int | None
     ) -> float:
-        """Return the estimated seconds of a prompted model, or 0 for endpoints of unknown speed."""
+        """Estimate the seconds of a prompted model, or return 0 for endpoints of unknown speed."""
         if is_answered_by_endpoint(node):
             return 0.0
         read = self._sizes.measure_data(node.data, model.name, node.task, node.split, limit)
@@ -143,7 +143,7 @@ class OtherNodeEstimates:
             yield FIT_SECONDS + rows * features * LABELS * FIT_SECONDS_PER_NUMBER
 
     def _estimate_tuning(self, node: Fit, task: str) -> float:
-        """Return the seconds to fine-tune an encoder on a task, and to embed its instances."""
+        """Estimate the seconds to fine-tune an encoder on a task and to embed its instances."""
         model, tuning = self._released(node), node.settings[TUNING]
         speed = self._speed(model, "float32")
         train, test = (
@@ -156,7 +156,7 @@ class OtherNodeEstimates:
         return speed.start + updates * speed.update + trained * speed.train + embedding
 
     def _estimate_labelling(self, node: Data) -> Iterator[float]:
-        """Yield the seconds in which trained models label texts for derived data."""
+        """Yield the seconds that trained models need to label texts for derived data."""
         for stage in (used for used in node.uses if isinstance(used, Stage)):
             speed = self._speed(stage.model, stage.training.precision)
             task = stage.train_tasks[0]
@@ -168,13 +168,13 @@ class OtherNodeEstimates:
 
 
 def is_answered_by_endpoint(node: Node) -> bool:
-    """Return whether an endpoint computes a node, so that its time cannot be estimated."""
+    """Return whether an endpoint computes a node, so that its time is unknown."""
     of = node.of if isinstance(node, Evaluation) else None
     return isinstance(of, Outcome) and of.model is not None and of.model.served
 
 
 def _find_row_limit(node: Evaluation) -> int | None:
-    """Return the largest number of instances that an evaluation reads, or None for all."""
+    """Return the maximum number of instances that an evaluation reads, or None for all."""
     settings = node.settings
     if isinstance(settings.get("blocks"), int) and isinstance(settings.get("block"), int):
         return int(settings["blocks"]) * int(settings["block"])
@@ -183,6 +183,6 @@ def _find_row_limit(node: Evaluation) -> int | None:
 
 
 def _reads_rows_once(outcome: Outcome) -> bool:
-    """Return whether each row is read by one model, of merged stages or selected per row."""
+    """Return whether a single model reads each row."""
     merged = any(start.merged or start.parts for start in outcome.starts)
     return outcome.combine == "route" or (merged and outcome.combine != "mean")

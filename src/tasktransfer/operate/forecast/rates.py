@@ -75,7 +75,7 @@ class Rates:
     basis: Basis
 
     def describe(self) -> str:
-        """Return a sentence on the rates and their basis."""
+        """Describe the rates and their origin in a sentence."""
         rates = " and ".join(f"{rate / 1e9:,.0f} GFLOP/s in {p}" for p, rate in self.flops.items())
         how = {
             "measured": "measured on this machine",
@@ -86,7 +86,7 @@ class Rates:
 
 
 def find_card_rates(name: str) -> Rates:
-    """Return the rates of a GPU by its name, as written by its driver or a user.
+    """Return the published rates of a GPU, given its name.
 
     Raises:
         ConfigError: no GPU in ``DATASHEET`` has this name.
@@ -104,7 +104,7 @@ def find_card_rates(name: str) -> Rates:
 
 
 def _is_named(card: str, name: str) -> bool:
-    """Return whether a name contains the words of a card.
+    """Return whether a name contains all words of a GPU's name.
 
     "L40" does not contain the card "L4", and "RTX A1000" does not contain "A100".
     """
@@ -113,7 +113,7 @@ def _is_named(card: str, name: str) -> bool:
 
 
 def measure_machine_rates(device: Device, *, again: bool = False) -> Rates:
-    """Return the rates of a core or of the GPU of this machine.
+    """Measure the rates of this machine's GPU or of one core.
 
     They are cached, or else measured now, which takes a second and torch. If that is impossible,
     they are those of ``get_typical_rates``.
@@ -140,14 +140,14 @@ def measure_machine_rates(device: Device, *, again: bool = False) -> Rates:
 
 
 def get_typical_rates(device: Device) -> Rates:
-    """Return the rates of a typical core or GPU, without a measurement."""
+    """Return the typical rates of a core or GPU as an estimate."""
     if device == "cuda":
         return find_card_rates(USUAL_CARD)
     return Rates("cpu", CPU, "a core", "reference values")
 
 
 def read_cached_rates(device: Device) -> Rates | None:
-    """Return the rates measured on this machine within the last day, or None."""
+    """Return the rates measured on this machine in the last day, or None."""
     entry = _read_entries().get(_describe_machine(device))
     if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
         return None
@@ -155,7 +155,7 @@ def read_cached_rates(device: Device) -> Rates | None:
 
 
 def locate_cache_file() -> Path:
-    """Return the JSON file in the user's cache folder that stores rates by machine."""
+    """Return the path of the cache file with rates by machine."""
     given = os.environ.get("XDG_CACHE_HOME")
     return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
 
@@ -165,7 +165,7 @@ def _describe_machine(device: Device) -> str:
 
 
 def _read_entries() -> dict[str, dict[str, Any]]:
-    """Read the cached rates. A damaged file counts as empty."""
+    """Read the cached rates, or an empty mapping from a damaged file."""
     try:
         entries = json_text.loads(locate_cache_file().read_bytes())
         return {name: entry for name, entry in entries.items() if _is_entry(entry)}
@@ -198,7 +198,7 @@ def _cache_rates(rates: Rates) -> None:
 
 
 def _measure_rates(device: Device) -> Rates:
-    """Measure the rates in a separate process, since torch is slow to import."""
+    """Measure the rates in a separate process, because torch is slow to import."""
     if find_spec("torch") is None:
         raise TaskTransferError(
             "--calibrate: The package torch is not installed here. Run the command without "

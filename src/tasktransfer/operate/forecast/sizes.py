@@ -54,14 +54,14 @@ class Sizes:
         self._volume = cache(self._count_volume)
 
     def measure_split(self, stage: Stage, task: str, split: str) -> Volume:
-        """Return the volume of one pass over a split for a stage's model, within config limits."""
+        """Return the volume of one pass over a split for a stage's model, within its limits."""
         limit = getattr(stage.training, f"limit_{split}")
         return self.measure_data(stage.data, stage.model.name, task, split, limit)
 
     def measure_data(
         self, data: Data, model: str, task: str, split: str, limit: int | None = None
     ) -> Volume:
-        """Return the volume of one pass over a split of some data for a model.
+        """Return the volume of one pass of a model over a split of given data.
 
         Args:
             limit: largest number of instances; limits in a recipe's settings count too.
@@ -74,11 +74,11 @@ class Sizes:
         return Volume(count, round(whole.units * share), round(whole.tokens * share))
 
     def count_instances(self, data: Data, task: str, split: str, limit: int | None = None) -> int:
-        """Return the number of instances in a split of some data, at most ``limit``."""
+        """Return the number of instances in a split of given data, at most ``limit``."""
         return _apply_limits(self._count_instances(data.name, task, split), data, split, limit)
 
     def describe_source(self, dataset: str, model: str) -> str:
-        """Return the source of the sizes as text, with the tasks whose size is assumed."""
+        """Describe where the sizes come from, and list tasks with assumed sizes."""
         if self._encoded(dataset, model):
             return "the encoded data"
         if self._prepared(dataset):
@@ -129,7 +129,7 @@ class Sizes:
         return None
 
     def _read_prepared(self, dataset: str) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-        """Return the counts of prepared instances by task and split."""
+        """Return the numbers of prepared instances by task and split."""
         tasks = read_manifest(self._study.get_instances_folder(dataset)).get("tasks")
         return tasks if isinstance(tasks, dict) else {}
 
@@ -142,7 +142,7 @@ def read_manifest(folder: str) -> dict[str, Any]:
 def _estimate_units_and_tokens(
     dataset: str, task: str, family: Family, max_length: int, synthetic: bool
 ) -> tuple[int, float]:
-    """Return (units per instance, tokens per unit) from the table of sizes."""
+    """Return units per instance and tokens per unit from the table of sizes."""
     known = DATASETS[dataset]
     size, card = known.get_size(task), known.tasks[task]
     tiny = known.tiny.sizes.get(task) if synthetic and known.tiny else None
@@ -158,7 +158,7 @@ def _estimate_units_and_tokens(
 
 
 def estimate_truncated_mean(mean: float, longest: int) -> float:
-    """Return the mean number of tokens read from texts that are truncated at ``longest``.
+    """Estimate the mean number of tokens in texts that are truncated at ``longest``.
 
     Dialogue lengths are assumed to follow a gamma distribution of shape 2. On five of the shipped
     study's six tasks this agrees with the records within 4 %, on the sixth within 8 %.
@@ -170,7 +170,7 @@ def estimate_truncated_mean(mean: float, longest: int) -> float:
 
 
 def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
-    """Return the number of a split's instances that a limit and the data's recipe keep."""
+    """Return the number of instances that remain after a limit and the recipe's limit."""
     limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
     limited = min([count, *limits])
     if data.recipe == SAMPLED and split == "train":
@@ -179,7 +179,7 @@ def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
 
 
 def _find_recipe_limit(data: Data, split: str) -> int | None:
-    """Return the largest number of a split's instances that a recipe keeps, or None if unlimited.
+    """Return the recipe's maximum number of instances in a split, or None without a limit.
 
     The recipe's settings limit the number of gold answers. Each gold answer comes with its
     candidates (in training, with one other candidate).

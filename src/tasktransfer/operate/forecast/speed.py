@@ -121,11 +121,11 @@ class Speed:
     evaluate_on: Mapping[tuple[str, tuple[str, ...]], float] = field(default_factory=dict)
 
     def get_evaluation_speed(self, dataset: str, select_on: tuple[str, ...]) -> float:
-        """Return the seconds per evaluated token of these tasks."""
+        """Return the seconds per evaluated token for given tasks."""
         return self.evaluate_on.get((dataset, select_on), self.evaluate)
 
     def estimate_training_seconds(self, stage: Stage, tokens: int, updates: int) -> float:
-        """Return the seconds of all updates of a training."""
+        """Estimate the seconds of all updates of a training."""
         part = (1 + BACKWARD_OF_PARTS) / (1 + BACKWARD) if stage.trains else 1.0
         return tokens * self.train * part + updates * self.update
 
@@ -143,7 +143,7 @@ class Sample:
 
 
 def read_samples(study: Study) -> list[Sample]:
-    """Read the cost of some finished trainings of every dataset, model and selecting task."""
+    """Read the costs of some finished trainings for each dataset, model and selecting task."""
     taken: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
     samples = []
     for stage in study.plan.stages:
@@ -155,7 +155,7 @@ def read_samples(study: Study) -> list[Sample]:
 
 
 def _read_sample(stage: Stage, record: str) -> Sample | None:
-    """Read a sample from a record, or return None if the record is missing or incomplete."""
+    """Read the cost of a training from its record, or return None if it is not recorded."""
     try:
         cost = read_cost(Path(record))
     except FileNotFoundError:
@@ -205,7 +205,7 @@ def correct_speed(speed: Speed, done: Iterable[Work]) -> Speed | None:
 
 
 def compute_speed(size: ModelSize, family: Family, rates: Rates, precision: Precision) -> Speed:
-    """Compute the speed from a model's operations and the rate of a matrix product.
+    """Compute a model's speed from its operations and the speed of matrix products.
 
     A forward pass takes 2 operations per parameter and token. On a CPU, operations other than
     matrix products are added. The backward pass is cheaper if only an adapter is trained.
