@@ -55,7 +55,7 @@ def add_dataset(dataset: Dataset) -> None:
 
 
 def list_declared_datasets() -> tuple[Dataset, ...]:
-    """Return the datasets in ``DATASETS`` that a study declares."""
+    """Return the datasets in ``DATASETS`` that a study's config declares."""
     return tuple(dataset for dataset in DATASETS.values() if dataset.has_own_files)
 
 
@@ -109,7 +109,7 @@ def find_dataset_problems(dataset: Dataset, others: Iterable[Dataset] = ()) -> I
 
 
 def get_card_digests(dataset: str) -> Mapping[str, str]:
-    """Return the digest of each task's card. Raises ConfigError for an unknown dataset."""
+    """Return the digests of a dataset's task cards. Raises ConfigError for an unknown dataset."""
     return _resolve_dataset(dataset).card_digests
 
 
@@ -119,14 +119,14 @@ def build_data_node(dataset: str, revision: str, settings: Mapping[str, Any] | N
 
 
 def get_recipe_version(dataset: str, tasks: Iterable[str], family: Family) -> int:
-    """Return the recipe version of a training run, the latest of its family and its tasks."""
+    """Return the recipe version of a training run, which depends on family and tasks."""
     cards = [DATASETS[dataset].tasks[task] for task in tasks]
     task_versions = [card.recipes[family] for card in cards if family in card.recipes]
     return max([FAMILY_RECIPES.get(family, RECIPE_VERSION), *task_versions])
 
 
 def resolve_task(dataset: str, name: str) -> tuple[str, str]:
-    """Return (dataset, name) of a task name, relative to a dataset.
+    """Return the dataset and the name of a task that is named relative to a dataset.
 
     ``task`` is a task of the dataset itself, and ``Dataset/task`` is a task of another dataset.
     """
@@ -135,7 +135,7 @@ def resolve_task(dataset: str, name: str) -> tuple[str, str]:
 
 
 def shorten_task_name(dataset: str, task: tuple[str, str]) -> str:
-    """Return the name of a task relative to a dataset, as the inverse of ``resolve_task``."""
+    """Return a task's name relative to a dataset (the inverse of ``resolve_task``)."""
     owner, name = task
     return name if owner == dataset else f"{owner}/{name}"
 
@@ -162,7 +162,7 @@ def get_task(dataset: str, name: str) -> Task:
 
 
 def find_task(dataset: str, name: str) -> Task | None:
-    """Return the card of a task, or None if the dataset or task is unknown, as in old records."""
+    """Return the card of a task, or None if the dataset or the task is unknown."""
     dataset, name = resolve_task(dataset, name)
     return DATASETS[dataset].tasks.get(name) if dataset in DATASETS else None
 

@@ -41,7 +41,7 @@ class Context:
 def read_contexts(
     files: Mapping[str, Path],
 ) -> tuple[dict[str, list[Context]], tuple[str, ...]]:
-    """Return the contexts by split, and notes about them for the user.
+    """Read the contexts by split, with notes for the user.
 
     Raises:
         DataError: a line is not valid, there are fewer than two training contexts, or too many

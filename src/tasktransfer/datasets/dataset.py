@@ -76,7 +76,7 @@ class Release:
 
 
 def describe_missing_splits(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-    """Return the message for a task without instances in some splits, or in all (None)."""
+    """Describe the splits in which a task has no instances (None: all splits)."""
     if splits is None:
         return f"the release does not annotate {task!r}"
     return f"the release has no instances of {task!r} in the {' and '.join(splits)} split"
@@ -130,7 +130,7 @@ class TaskSize:
     sequences: int = 1
 
     def get_count(self, split: str) -> int:
-        """Return the number of instances of a split."""
+        """Return the number of instances in a split."""
         return {"train": self.train, "dev": self.dev, "test": self.test}[split]
 
 
@@ -210,12 +210,12 @@ class Dataset:
 
     @cached_property
     def tasks(self) -> dict[str, Task]:
-        """Task name → card, in the cards' order."""
+        """Cards of the dataset's tasks, by task name."""
         return {card.name: card for card in self.cards}
 
     @cached_property
     def card_digests(self) -> dict[str, str]:
-        """Task name → digest of its card, as in the identity of nodes that read the task."""
+        """Digests of the task cards by task name, as in the identities of nodes."""
         return {card.name: compute_card_digest(card) for card in self.cards}
 
     def get_size(self, task: str) -> TaskSize:
@@ -223,7 +223,7 @@ class Dataset:
         return self.sizes.get(task, ASSUMED_SIZE)
 
     def count_instances(self, task: str, split: str, *, few_sample: bool) -> int:
-        """Return the number of instances of a split, according to ``sizes``."""
+        """Return the number of instances in a split, according to ``sizes``."""
         count = self.get_size(task).get_count(split)
         if few_sample or split == "test" or task not in self.sizes:
             return count
@@ -232,7 +232,7 @@ class Dataset:
     def count_tiny_instances(
         self, task: str, split: str, dialogues: int, *, few_sample: bool
     ) -> int:
-        """Return the number of a task's instances on a split of generated data, which may be 0."""
+        """Return the number of a task's instances in a split of generated data."""
         if self.tiny is None or task not in self.tiny.sizes:
             return 0
         share = self.tiny.shares[few_sample][split]

@@ -49,7 +49,7 @@ _SIGNIFICANT = _SignificantCharacters()
 
 
 def normalise_text(text: str) -> str:
-    """Return a text in the form in which duplicates are compared.
+    """Normalise a text for the comparison of duplicates.
 
     It is in one Unicode form, without case, spaces and punctuation. If a text has only punctuation,
     only the spaces are removed.
@@ -85,7 +85,7 @@ def check_disjoint_splits(
     least_words: int = MIN_WORDS,
     generated: bool = False,
 ) -> tuple[str, ...]:
-    """Raise an error if dialogues are in two splits, and return notes about allowed duplicates.
+    """Raise an error if a dialogue is in two splits, and return notes on allowed duplicates.
 
     Args:
         dialogues: dialogues of all splits of a dataset.
@@ -156,7 +156,7 @@ def _raise_shared_error(
     shared: Collection[Any],
     remedy: str,
 ) -> NoReturn:
-    """Raise DataError for the first dialogue in two splits, by name or by normalised text."""
+    """Raise DataError for the first dialogue that two splits share by name or by text."""
     first = next(index for index, key in enumerate(keys) if key in shared)
     second = other_keys.index(keys[first])
     name, same = split.names[first], other.names[second]

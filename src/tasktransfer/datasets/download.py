@@ -84,7 +84,7 @@ CONVERSION_MAKER = Maker("folder that data fetch writes", "fetched.json", "archi
 def fetch_converted_files(
     conversion: Conversion, folder: Path, mirror: str | None = None
 ) -> tuple[str, ...] | None:
-    """Download an archive, and write the files that its reader expects into a new folder.
+    """Download an archive, and convert it to the files that its reader expects.
 
     Returns:
         Notes for the user. None if the files exist already.
@@ -120,7 +120,7 @@ def fetch_converted_files(
 
 
 def _check_unchanged(target: Path, manifest: Mapping[str, Any], conversion: Conversion) -> None:
-    """Raise DataError unless a folder contains the unchanged files of this version."""
+    """Raise DataError if a folder does not contain exactly the files of this version."""
     files = manifest.get("files")
     remedy = f"Remove {target} and run the command again"
     if manifest.get("conversion") != conversion.version or not isinstance(files, dict):
@@ -135,7 +135,7 @@ def _check_unchanged(target: Path, manifest: Mapping[str, Any], conversion: Conv
 
 
 def download_archive(archive: Archive, folder: Path, mirror: str | None = None) -> bool:
-    """Download an archive into a folder and check it.
+    """Download an archive into a folder, and check its content.
 
     An interrupted download resumes. The archive gets its name only when it is complete and valid.
 
@@ -185,7 +185,7 @@ def download_archive(archive: Archive, folder: Path, mirror: str | None = None) 
 
 
 def read_checksums(folder: Path) -> Mapping[str, str]:
-    """Return the SHA-256 of each file in a folder's checksum file, or {} if there is none."""
+    """Read the SHA-256 of each file from a folder's checksum file, or return {} without one."""
     path = folder / CHECKSUMS
     if not path.is_file():
         return {}
@@ -200,7 +200,7 @@ def _record_checksum(folder: Path, name: str, digest: str) -> None:
 
 
 def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
-    """Record the checksum of an archive. Raise DataError if it is not the expected one."""
+    """Compare an archive's checksum with the expected one, and record it."""
     digest = compute_sha256(path)
     if expected is not None and digest != expected:
         source = "the published archive has"
@@ -215,7 +215,7 @@ def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
 
 
 def _download_rest(address: str, part: Path) -> None:
-    """Append the rest of a file to ``part``, or write the whole file again.
+    """Resume the download of a file, or start again if the server cannot resume.
 
     The whole file is written if the server ignores the requested range.
 
@@ -266,7 +266,7 @@ def _append_response(response: Any, part: Path, received: int, size: int) -> Non
 
 
 def _check_archive(part: Path, archive: Archive, address: str) -> None:
-    """Raise DataError and remove a download if it fails the archive's check."""
+    """Check a downloaded archive, and remove it if the check fails."""
     if archive.check is None:
         return
     try:
@@ -282,7 +282,7 @@ def _check_archive(part: Path, archive: Archive, address: str) -> None:
 
 @contextmanager
 def _report_network_errors(address: str, name: str, folder: Path) -> Iterator[None]:
-    """Convert errors of the network and of the address to DataErrors with a remedy."""
+    """Convert network errors and invalid addresses to DataErrors with a remedy."""
     remedy = (
         f"Run the command again to resume, or download {name} in a browser and put it into {folder}"
     )

@@ -11,7 +11,7 @@ from tasktransfer.files.locations import format_location, format_missing_columns
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:
-    """Return a mapping from instance to paragraph.
+    """Map each instance to its grounding paragraph.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.
@@ -21,7 +21,7 @@ def read_dstc7_contexts(file: Path) -> dict[str, str]:
 
 
 def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the given columns of each row, with empty texts for missing cells.
+    """Yield given columns of each row, with "" for missing cells.
 
     Raises:
         DataError: the archive or the table cannot be read, or a column is missing.
@@ -37,7 +37,7 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
 
 
 def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
-    """Return the rows of a table, the header first.
+    """Return the rows of a table, starting with the header.
 
     Raises:
         DataError: the archive or the table cannot be read, or the table is empty.

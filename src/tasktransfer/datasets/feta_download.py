@@ -16,7 +16,7 @@ _DRIVE = "https://drive.google.com/uc?export=download&id="
 
 
 def _check_official_files(dataset: str, path: Path) -> None:
-    """Raise DataError unless a file is a zip with the official files of a dataset."""
+    """Raise DataError if a file is not a zip with a dataset's official files."""
     source = find_source(path, dataset)
     for chunks in stream_files(source, list_official_files(dataset)).values():
         for _ in chunks:

@@ -51,7 +51,7 @@ def combine_digests(digests: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def cache_digests(memo: Path | None) -> Iterator[Digests]:
-    """Yield cached digests, and write the memo at the end if there are new ones."""
+    """Yield a cache of digests, and write the new digests at the end."""
     digests = Digests(_read_memo(memo))
     before = dict(digests.entries)
     yield digests
@@ -66,7 +66,7 @@ class Digests:
         self.entries = entries
 
     def get_digest(self, file: Path) -> str:
-        """Return the SHA-256 of a file. Raises DataError if it cannot be read."""
+        """Return the SHA-256 of a file. Raises DataError if the file is unreadable."""
         try:
             state = file.stat()
             digest = self.get_cached_digest(str(file.absolute()), state)
@@ -80,7 +80,7 @@ class Digests:
         return digest
 
     def get_cached_digest(self, key: str, state: os.stat_result) -> str | None:
-        """Return the cached digest, or None if the file's size or modification time has changed."""
+        """Return a file's cached digest, or None if its size or modification time has changed."""
         entry = self.entries.get(key, {})
         if entry.get("size") != state.st_size or entry.get("mtime_ns") != state.st_mtime_ns:
             return None
@@ -88,7 +88,7 @@ class Digests:
         return digest if isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) else None
 
     def cache_digest(self, key: str, state: os.stat_result, digest: str) -> None:
-        """Cache a digest, unless the file has just changed.
+        """Cache the digest of a file, unless the file is very new and may still change.
 
         Files with a time in the future, from a fast clock, are cached as well.
         """
@@ -103,7 +103,7 @@ def _compute_sha256(file: Path) -> str:
 
 
 def _read_memo(memo: Path | None) -> Entries:
-    """Return the cached digests, or {} if the memo is absent or damaged, which only costs time."""
+    """Read the cached digests, or return {} if the file is missing or damaged."""
     if memo is None:
         return {}
     try:
@@ -115,7 +115,7 @@ def _read_memo(memo: Path | None) -> Entries:
 
 
 def _write_memo(memo: Path, entries: Entries) -> None:
-    """Write the memo. Errors are ignored, because they only cost time at the next parse."""
+    """Write the cache of digests, ignoring errors, which only cost time later."""
     draft = memo.with_name(f".{memo.name}.{os.getpid()}")
     content = json.dumps({"version": MEMO_VERSION, "files": entries}, indent=1, sort_keys=True)
     try:

@@ -22,7 +22,7 @@ MIN_DIALOGUES = 10
 
 
 def build_reply_task(name: str, dataset: str, citation: str, licence: str) -> Task:
-    """Return the card of a next-utterance task, scored by BLEU-2."""
+    """Return the card of a next-utterance task with the measure BLEU-2."""
     return Task(
         name=name,
         short="Reply",
@@ -44,7 +44,7 @@ def build_reply_task(name: str, dataset: str, citation: str, licence: str) -> Ta
 def build_probe_task(
     probe: str, dataset: str, description: str, citation: str, licence: str
 ) -> Task:
-    """Return the card of a probe with labels from an open set, scored by micro-F1."""
+    """Return the card of a probing task with open labels, scored by micro-F1."""
     return Task(
         name=f"{dataset}_{probe}",
         short=probe,
@@ -61,14 +61,14 @@ def build_probe_task(
 
 
 def join_turns(turns: Sequence[str]) -> str:
-    """Return turns as one text, with the marker ``TURN_END`` after each turn."""
+    """Join turns into one text, with the marker ``TURN_END`` after each turn."""
     return " ".join(f"{turn} {TURN_END}" for turn in turns)
 
 
 def build_reply_instance(
     name: str, number: int, turns: Sequence[str], task: str, labels: Mapping[str, Any], kind: str
 ) -> Instance:
-    """Return the instance whose target is the turn with index ``number``.
+    """Return an instance whose target is the turn with index ``number``.
 
     Args:
         name: name of the dialogue.
@@ -101,7 +101,7 @@ def measure_turn_lengths(
 
 
 def assign_random_splits(names: Iterable[str], location: str) -> Mapping[str, str]:
-    """Return the split of each dialogue (70, 15 and 15 %) after a fixed shuffle of the names.
+    """Assign dialogues to splits (70, 15 and 15 %) by a fixed shuffle of their names.
 
     Raises:
         DataError: there are too few dialogues to split.

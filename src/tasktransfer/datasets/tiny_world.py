@@ -46,7 +46,7 @@ UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim 
 
 
 def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: int) -> None:
-    """Write the generated release of one dataset outside the common data under ``folder``.
+    """Write the generated release of a dataset that is not part of the common data.
 
     Raises:
         ConfigError: the parameters are not valid.

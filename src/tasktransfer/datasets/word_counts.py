@@ -13,17 +13,17 @@ WITHOUT_SPACES = re.compile(
 
 
 def count_unspaced_characters(text: str) -> int:
-    """Return the number of characters of scripts without spaces between words."""
+    """Count characters of scripts that do not separate words by spaces."""
     return 0 if text.isascii() else len(WITHOUT_SPACES.findall(text))
 
 
 def count_spaced_words(text: str) -> int:
-    """Return the number of words. In scripts without spaces, two characters count as a word."""
+    """Count words, where two characters count as a word in scripts without spaces."""
     return _count_other_words(text) + (count_unspaced_characters(text) + 1) // 2
 
 
 def estimate_tokens(text: str) -> float:
-    """Return the estimated number of BERT's tokens.
+    """Estimate the number of BERT tokens in a text.
 
     In scripts without spaces, a character is a token.
     """
@@ -31,7 +31,7 @@ def estimate_tokens(text: str) -> float:
 
 
 def _count_other_words(text: str) -> int:
-    """Return the number of words between spaces, without the scripts that have no spaces."""
+    """Count words between spaces, except in scripts without spaces."""
     if not count_unspaced_characters(text):
         return len(text.split())
     pieces = WITHOUT_SPACES.sub(" ", text).split()

@@ -28,7 +28,7 @@ def select_targets_and_sources(
     chosen_by: ChooseBy = "test",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """Pick the targets that benefit most, and the best sources of each.
+    """Select the targets that benefit most from transfer, and the best sources of each.
 
     A pair's delta is the mean over models, algorithms and seeds of its single-source runs; a
     target's benefit is the mean of that over its sources. Ties go to the task whose name comes
@@ -89,7 +89,7 @@ def select_targets_and_sources(
 
 
 def select_dev_deltas(deltas: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the deltas with dev scores of the best round instead of test scores.
+    """Return deltas computed from dev scores of the best round instead of test scores.
 
     This changes ``score``, ``baseline_score`` and ``delta``, which use the score that selects the
     round. The other columns are unchanged.
@@ -111,7 +111,7 @@ def select_sources_from_tables(
     choose_by: ChooseBy = "dev",
     values: pd.DataFrame | None = None,
 ) -> list[ChosenSources]:
-    """Select targets and sources from a study's tables, see ``select_targets_and_sources``.
+    """Select targets and sources (``select_targets_and_sources``) from a study's tables.
 
     Args:
         tables: the frames ``deltas``, ``transfer_runs`` and ``missing_runs``.
@@ -138,7 +138,7 @@ def select_sources_from_tables(
 
 
 def compute_mean_ranks(values: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean rank over models and seeds by (target, source). The worst source has rank 1.
+    """Return mean ranks over models and seeds by (target, source), where the worst source has 1.
 
     Ranks are used because the values of two models have no common unit. Sources without a value
     come last.
@@ -149,14 +149,14 @@ def compute_mean_ranks(values: pd.DataFrame) -> pd.Series[float]:
 
 
 def _rank_valued_pairs(values: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean ranks of the pairs that have a value with any model and seed."""
+    """Return the mean ranks of pairs that have a value with any model and seed."""
     counts = values.groupby(["target", "source"])["value"].count()
     ranking = compute_mean_ranks(values)
     return ranking[counts.reindex(ranking.index) > 0]
 
 
 def _describe_reason(values: pd.DataFrame, selector: str) -> str:
-    """Return the part of a message that says which value sources lack, and why."""
+    """Describe which values sources lack and why, as part of a message."""
     reasons = values["reason"].dropna().unique()
     return f" with a value of {selector}" + "".join(f" ({reason})" for reason in reasons[:1])
 
@@ -172,7 +172,7 @@ def _select_best_targets(dataset: str, pairs: pd.Series[float], count: int) -> l
 
 
 def pick_best_names(values: pd.Series[float], count: int) -> list[str]:
-    """Return the names of the largest values, with ties in order of names.
+    """Return the names of the largest values. Ties are in order of names.
 
     Values are rounded, so that floating-point noise in a mean does not decide ties.
     """
@@ -181,7 +181,7 @@ def pick_best_names(values: pd.Series[float], count: int) -> list[str]:
 
 
 def _check_completeness(dataset: str, rows: pd.DataFrame) -> None:
-    """Raise RecordError unless every pair has a delta for every model, algorithm and seed."""
+    """Raise RecordError if any pair lacks a delta for a model, algorithm or seed."""
     axes = ["source", "target", "model", "algorithm", "seed"]
     complete = rows[rows["delta"].notna()]
     present = set(complete[axes].itertuples(index=False, name=None))

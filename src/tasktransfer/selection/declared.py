@@ -29,7 +29,7 @@ NOTHING = "has no target with two sources to rank"
 
 
 def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
-    """Declare the table of regrets.
+    """Declare the table of selectors' regrets.
 
     Args:
         label: function from an algorithm to its label.
@@ -62,7 +62,7 @@ def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
 
 
 def declare_regret_figure(label: Callable[[str], str]) -> Figure:
-    """Declare the figure of regrets over costs."""
+    """Declare the figure that plots regret against cost."""
     return Figure(
         "regret",
         "Regret of selectors over their cost",

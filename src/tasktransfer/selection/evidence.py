@@ -44,14 +44,14 @@ FEWEST_SHARED, LEAST_FRACTION = 2, 1 / 3
 
 
 def read_shipped_evidence() -> pd.DataFrame:
-    """Read the evidence of the shipped matrix."""
+    """Read the evidence (results of transfers) from the shipped study."""
     return read_statistic_frame(SHIPPED, "Install the package again")
 
 
 def build_evidence(
     tables: Tables, values: pd.DataFrame, references: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """Return the evidence in the tables of a study.
+    """Build the evidence (results of transfers) from a study's tables.
 
     Args:
         tables: the frames ``deltas`` and ``transfer_runs``.
@@ -79,24 +79,24 @@ def build_evidence(
 
 
 def leave_out_target(evidence: pd.DataFrame, dataset: str, target: str) -> pd.DataFrame:
-    """Return the evidence without any transfer to a target."""
+    """Return the evidence without transfers to one target."""
     return evidence[(evidence["dataset"] != dataset) | (evidence["target"] != target)]
 
 
 def list_targets(evidence: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return the targets with their datasets."""
+    """Return the targets in the evidence with their datasets."""
     rows = evidence[["dataset", "target"]].drop_duplicates()
     return list(rows.itertuples(index=False, name=None))
 
 
 def select_targets(evidence: pd.DataFrame, targets: Collection[tuple[str, str]]) -> pd.DataFrame:
-    """Return the transfers to some targets."""
+    """Return the evidence on given targets."""
     names = pd.MultiIndex.from_frame(evidence[["dataset", "target"]])
     return evidence[names.isin(list(targets))]
 
 
 def list_selectors(evidence: pd.DataFrame) -> list[str]:
-    """Return the selectors with a column of values."""
+    """Return the selectors that have values in the evidence."""
     return [str(name) for name in evidence if name not in FACTS]
 
 
@@ -110,7 +110,7 @@ def collect_dev_gains(evidence: pd.DataFrame, home: str, name: str) -> Floats:
 
 
 def add_source_mean(evidence: pd.DataFrame) -> pd.DataFrame:
-    """Add the column ``source_mean``, the mean dev gain of the source on the other targets."""
+    """Add the column ``source_mean``, the source's mean dev gain on other targets."""
     groups = evidence.groupby(["dataset", "algorithm", "source", "seed"])["dev_delta"]
     own = evidence["dev_delta"]
     count = groups.transform("count") - own.notna()
@@ -119,7 +119,7 @@ def add_source_mean(evidence: pd.DataFrame) -> pd.DataFrame:
 
 
 def compute_selector_regret(evidence: pd.DataFrame) -> pd.DataFrame:
-    """Return the regret of every selector for one algorithm, over all datasets together.
+    """Compute each selector's regret with one algorithm, over all datasets.
 
     Returns:
         Columns of ``columns.REGRET`` for the measure ``regret.LEADING``, one row per selector.
@@ -131,14 +131,14 @@ def compute_selector_regret(evidence: pd.DataFrame) -> pd.DataFrame:
 
 
 def pair_values_with_gains(evidence: pd.DataFrame, selector: str) -> tuple[Floats, Floats]:
-    """Return a selector's values and the test gains, (targets, sources), averaged over seeds."""
+    """Return a selector's values and mean test gains as matrices (targets, sources)."""
     means = evidence.groupby(["dataset", "target", "source"])[[selector, "delta"]].mean()
     wide = means.unstack("source")
     return wide[selector].to_numpy(float), wide["delta"].to_numpy(float)
 
 
 def count_shared_labels(labels: Collection[str], others: Collection[str]) -> int:
-    """Return the number of labels of a task that have a related label in another task.
+    """Count the labels of a task that have a related label in another task.
 
     Labels are related if they begin with the same ``STEM`` letters. The result is 0 if the tasks
     share too few of them to be similar.
@@ -158,7 +158,7 @@ def _list_stems(labels: Collection[str]) -> Iterator[str]:
 
 
 def _build_matrix(rows: pd.DataFrame) -> Matrix:
-    """Return the transfers within one dataset."""
+    """Return the gains of transfers within one dataset as a matrix."""
     targets, sources = (list(dict.fromkeys(rows[name])) for name in ("target", "source"))
     axes = (targets, sources, sorted(rows["seed"].unique().tolist()))
     key = (str(rows["dataset"].iloc[0]), "", str(rows["algorithm"].iloc[0]))

@@ -41,14 +41,14 @@ class GainPrediction:
     targets: int
 
     def predict_gains(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return expected gains and the ends of their 95 % intervals, each of shape (sources,)."""
+        """Predict gains with 95 % intervals, each of shape (sources,)."""
         gains: Floats = self.offset + self.slope * normalise_values(values)
         reach = _compute_interval_factor(self.targets) * self.error
         return gains, gains - reach, gains + reach
 
 
 def fit_expected_gain(values: Floats, gains: Floats) -> GainPrediction | None:
-    """Fit the prediction on finished transfers.
+    """Fit a line that predicts gains from a selector's values, on finished transfers.
 
     Args:
         values: a selector's values, shape (targets, sources); NaN if missing.
@@ -82,7 +82,7 @@ def fit_expected_gain(values: Floats, gains: Floats) -> GainPrediction | None:
 
 
 def normalise_values(values: Floats) -> Floats:
-    """Standardise the values of one target to mean 0 and standard deviation 1.
+    """Standardise the values of a target to mean 0 and standard deviation 1.
 
     Neither selectors nor targets have a common unit. If all values are equal, the result is 0.
     """
@@ -95,7 +95,7 @@ def normalise_values(values: Floats) -> Floats:
 
 
 def _fit_line(x: Floats, gains: Floats, known: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return offset and slope by least squares over all pairs, with the same weight per target."""
+    """Fit intercept and slope by least squares over all pairs, weighting targets equally."""
     weights = np.where(known, 1 / np.maximum(known.sum(axis=1, keepdims=True), 1), 0.0)
     w, a, b = (part[known] for part in (weights, x, gains))
     mean_a, mean_b = np.average(a, weights=w), np.average(b, weights=w)
@@ -116,5 +116,5 @@ def _compute_spread(
 
 
 def _compute_interval_factor(targets: int) -> float:
-    """Return half the width of an interval in standard errors, by Student's t distribution."""
+    """Return the half width of an interval in standard errors (Student's t distribution)."""
     return float(special.stdtrit(max(1, targets - 1), (1 + LEVEL) / 2))

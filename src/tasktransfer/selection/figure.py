@@ -33,7 +33,7 @@ ROOM_FOR_NAMES = 1.45
 
 
 def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | None:
-    """Draw the figure of a study, or return None if no target has two sources to rank."""
+    """Draw regret against cost, or return None if no target has two sources to rank."""
     rows = select_leading_rows(frames)
     return plot_regret(rows, frames.metadata, label) if len(rows) else None
 
@@ -41,7 +41,7 @@ def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | N
 def plot_regret(
     table: pd.DataFrame, metadata: Metadata, label: Callable[[str], str] = str
 ) -> Figure:
-    """Draw one panel per model and algorithm.
+    """Draw regret against cost in one panel per model and algorithm.
 
     Args:
         table: columns of ``selection.columns.REGRET``. With several datasets, only the rows over
@@ -93,6 +93,6 @@ def _draw_panel(axes: Axes, group: pd.DataFrame) -> None:
 
 
 def _label_line(axes: Axes, height: float, name: str) -> None:
-    """Write the name of a line to the right of the panel, away from the intervals."""
+    """Write a line's name to the right of its panel."""
     axes.text(1.005, height, name, va="center", fontsize=7, color=INK,
               transform=axes.get_yaxis_transform())  # fmt: skip

@@ -25,7 +25,7 @@ INSTANCES = 300
 
 
 def build_input_text(instance: Instance) -> str:
-    """Return context, query and options as one text."""
+    """Join context, query and options into one text."""
     return " ".join([instance.context, *instance.query.values(), *instance.options])
 
 
@@ -56,45 +56,45 @@ class SelectorInput:
     transfers: Mapping[str, Floats] = field(default_factory=dict)
 
     def texts(self, task: str) -> list[str]:
-        """Return the input texts of a task, see ``build_input_text``."""
+        """Return the input texts of a task (``build_input_text``)."""
         return [build_input_text(instance) for instance in self.instances(task)]
 
     @property
     def classes(self) -> Classes:
-        """The gold classes, (target inputs,), numbered from 0 among the classes that occur."""
+        """Gold class of each target input, numbered from 0, shape (target inputs,)."""
         right = [instance.target for instance in self.instances(self.target)]
         places = {answer: index for index, answer in enumerate(sorted(set(right)))}
         return np.array([places[answer] for answer in right], np.int64)
 
     def embeddings(self, task: str) -> Floats:
-        """Return the base model's mean-pooled states, (inputs, size)."""
+        """Return mean-pooled states of the base model, (inputs, size)."""
         return self.measured("embeddings", None, task)["embeddings"]
 
     def own_embeddings(self, source: str) -> Floats:
-        """Return the mean-pooled states of the source's baseline, (source inputs, size)."""
+        """Return mean-pooled states of the source's baseline, (source inputs, size)."""
         return self.measured("embeddings", source, source)["embeddings"]
 
     def features(self, source: str) -> Floats:
-        """Return the source baseline's features for a classifier, (target inputs, size)."""
+        """Return classifier inputs from the source's baseline, (target inputs, size)."""
         return self.measured("features", source, self.target)["features"]
 
     def probabilities(self, source: str) -> Floats | None:
-        """Return the source classifier's probabilities, (target inputs, source labels).
+        """Return class probabilities from the source's baseline, (target inputs, source labels).
 
         None if the source has no classifier.
         """
         return self.measured("features", source, self.target).get("probabilities")
 
     def gradient(self, task: str) -> Floats:
-        """Return the base model's mean gradient on a task as a random sketch, (size,)."""
+        """Return the base model's mean gradient on a task as a random projection, (size,)."""
         return self.measured("gradients", None, task)["gradient"]
 
     def fisher(self, task: str) -> Arrays:
-        """Return the diagonal Fisher information of the task's baseline by parameter tensor."""
+        """Return the diagonal Fisher information of a task's baseline, by parameter tensor."""
         return self.measured("fisher", task, task)
 
     def losses(self, of: str | None, on: str) -> Floats:
-        """Return the losses on task ``on``, (inputs,), of a task's baseline or the base model.
+        """Return the loss of each instance of task ``on``, by a task's baseline or the base model.
 
         Args:
             of: task of the baseline; None for the base model.

@@ -72,7 +72,7 @@ def judge_selectors(
     ks: tuple[int, ...] = KS,
     gains: Floats | None = None,
 ) -> list[Judgement]:
-    """Evaluate every selector by every measure, including ``random`` and ``source_mean``.
+    """Evaluate each selector by each measure, including ``random`` and ``source_mean``.
 
     Args:
         scores: scores of the transfers, 0-100, shape (targets, sources, seeds); NaN if there is no
@@ -123,7 +123,7 @@ def judge_selectors(
 
 
 def compute_mean_over_targets(drawn: Floats) -> Mean:
-    """Compute the mean over targets and its interval.
+    """Compute the mean of a measure over targets, with its interval.
 
     Args:
         drawn: values with all seeds, then without each seed, shape (1 + seeds, targets), or (1,
@@ -155,7 +155,7 @@ def compute_mean_over_targets(drawn: Floats) -> Mean:
 
 
 def _compute_jackknife_variance(without: Floats) -> Floats:
-    """Compute the jackknife variance from values without each seed, (seeds, ...) → (...)."""
+    """Compute the jackknife variance from leave-one-seed-out values, (seeds, ...) → (...)."""
     seeds = len(without)
     result: Floats = (seeds - 1) / seeds * np.square(without - without.mean(axis=0)).sum(axis=0)
     return result
@@ -164,7 +164,7 @@ def _compute_jackknife_variance(without: Floats) -> Floats:
 def compute_measures_without_seeds(
     values: Floats, scores: Floats, ks: tuple[int, ...] = KS
 ) -> dict[str, Floats]:
-    """Compute measures with all seeds, and with each seed left out.
+    """Compute measures with all seeds, and with each seed left out in turn.
 
     Args:
         values: shape (..., targets, sources), or with seeds as ``scores``.
@@ -189,14 +189,14 @@ def compute_measures_without_seeds(
 
 
 def compute_source_means(gains: Floats) -> Floats:
-    """Compute ``source_mean`` for each seed, shape (targets, sources, seeds)."""
+    """Compute ``source_mean`` for each seed separately, shape (targets, sources, seeds)."""
     return np.stack(
         [compute_source_mean(gains[..., seed]) for seed in range(gains.shape[2])], axis=-1
     )
 
 
 def _compute_mean_over_seeds(values: Floats) -> Floats:
-    """Average (..., targets, sources, seeds) over the available seeds."""
+    """Average an array (..., targets, sources, seeds) over available seeds."""
     if values.ndim == 2:
         return values
     there = ~np.isnan(values)

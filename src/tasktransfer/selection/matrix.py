@@ -56,7 +56,7 @@ class Matrix:
 
 
 def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFrame, list[str]]:
-    """Return the regret table of a CSV file, and notes on how it was read.
+    """Compute the regret table of a CSV file, with notes on how the file was read.
 
     Args:
         ks: numbers of sources to try. Empty for ``KS``. 1 is always included, because selectors
@@ -78,13 +78,13 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
 
 
 def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
-    """Compute the columns of ``selection.columns.REGRET``, matrix by matrix."""
+    """Compute the columns ``selection.columns.REGRET`` for each matrix."""
     every = show_progress(matrices, "judging selectors")
     return build_frame([row for matrix in every for row in _build_regret_rows(matrix, ks)], REGRET)
 
 
 def read_matrix(path: Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows of a file by line, with scores as 0-100, and notes on the file.
+    """Read the rows of a file, with scores on the scale 0-100, and notes on the file.
 
     Raises:
         DataError: as ``compute_file_regret``.
@@ -136,7 +136,7 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
 
 
 def _read_table(file: CsvFile) -> pd.DataFrame:
-    """Read a file into a frame of numbers, and of texts in the columns with names."""
+    """Read a file as a frame with texts in name columns and numbers in other columns."""
     lines = array("q")
     values: dict[str, list[str] | array[float]] = {
         name: [] if name in (*GROUP, "source", "target") else array("d") for name in file.columns
@@ -157,7 +157,7 @@ def _read_table(file: CsvFile) -> pd.DataFrame:
 
 
 def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
-    """Return the number in a cell, or NaN if the cell is empty or says that it is missing."""
+    """Parse the number in a cell, or return NaN if the cell is empty or marked as missing."""
     if cell.strip().lower() in NO_NUMBER:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
@@ -196,7 +196,7 @@ def _build_matrices(table: pd.DataFrame, path: Path) -> Iterator[Matrix]:
 def build_cube(
     runs: pd.DataFrame, column: str, axes: tuple[list[str], list[str], list[int]]
 ) -> Floats:
-    """Return a column as an array (targets, sources, seeds), NaN if there is no row.
+    """Return a column as an array (targets, sources, seeds), with NaN for missing rows.
 
     Rows with a target, source or seed that is not in ``axes`` are left out.
     """
@@ -214,7 +214,7 @@ def build_cube(
 
 
 def join_matrices(several: Sequence[Matrix]) -> Matrix:
-    """Join the matrices of several datasets into one with all their targets and sources.
+    """Join the matrices of several datasets into one, with all targets and sources.
 
     A pair with a target and a source from different matrices has no score.
     """

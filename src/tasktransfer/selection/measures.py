@@ -71,7 +71,7 @@ def compute_measures(values: Floats, scores: Floats, ks: tuple[int, ...] = KS) -
 
 
 def compute_expected_best(values: Floats, scores: Floats, k: int) -> Floats:
-    """Compute the expected best score of the first k sources, (..., sources) → (...).
+    """Compute the expected maximum score of the first k sources, (..., sources) → (...).
 
     If m of g sources with the same value are sampled, the best of them is the j-th worst of the g
     with probability C(j - 1, m - 1) / C(g, m).
@@ -102,7 +102,7 @@ def compute_expected_mean(values: Floats, scores: Floats, k: int) -> Floats:
 
 
 def _compute_first_mean(ordered: Floats, k: int) -> Floats:
-    """Compute the mean of the first k scores, which are sorted from the best, NaN last."""
+    """Compute the mean of the first k scores, given in descending order with NaN last."""
     first = ordered[..., :k]
     there = ~np.isnan(first)
     result: Floats = np.nansum(first, axis=-1) / np.maximum(there.sum(axis=-1), 1)
@@ -122,7 +122,7 @@ def compute_source_mean(gains: Floats) -> Floats:
 
 
 def subtract_target_mean(scores: Floats) -> Floats:
-    """Subtract the target's mean from scores, shape (targets, sources, ...).
+    """Subtract the target's mean from scores of shape (targets, sources, ...).
 
     These are the gains if the baseline is unknown.
     """
@@ -133,7 +133,7 @@ def subtract_target_mean(scores: Floats) -> Floats:
 
 
 def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
-    """Compute the noise floor by ranking with half of the seeds, and evaluating with the others.
+    """Compute the regret of ranking with half of the seeds and evaluating with the others.
 
     The result is the mean over all halvings.
 
@@ -153,7 +153,7 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
 
 
 def _list_halvings(seeds: int) -> Floats:
-    """Return the ranking seeds of each halving, shape (halvings, seeds).
+    """Return the seeds for ranking in each division into halves, shape (halvings, seeds).
 
     With an odd number of seeds, both possible sizes are included.
     """
@@ -176,7 +176,7 @@ def _list_halvings(seeds: int) -> Floats:
 def _select_first_sources(
     values: Floats, scores: Floats, k: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the first k sources, with ties at the k-th value kept separate.
+    """Return the first k sources, keeping ties at the k-th value separate.
 
     Returns:
         Sources above the k-th value, sources at the k-th value, and the number of these that are
@@ -194,14 +194,14 @@ def _select_first_sources(
 
 @cache
 def _count_combinations(most: int) -> Floats:
-    """Return C(n, k) for all n, k up to ``most`` as floats, which are 0 for k > n."""
+    """Compute C(n, k) for all n, k up to ``most`` as floats (0 for k > n)."""
     count = np.arange(most + 1)
     table: Floats = binomial(count[:, None], count[None, :])
     return table
 
 
 def _count_places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tuple[Floats, Floats]:
-    """Return the numbers of sources with a higher value and with the same value, for each source.
+    """Count, for each source, the sources with a higher and with an equal value.
 
     The source itself counts among the sources with the same value.
     """
@@ -214,7 +214,7 @@ def _count_places(values: Floats, pairs: NDArray[np.bool_] | None = None) -> tup
 
 
 def _compute_rank_relevance(scores: Floats) -> Floats:
-    """Return n - rank of each source, of which the best has rank 1."""
+    """Return the relevance n - rank of each source, where the best source has rank 1."""
     there = ~np.isnan(scores)
     rank = _count_places(scores)[0] + 1
     relevance: Floats = np.where(there, there.sum(axis=-1, keepdims=True) - rank, np.nan)

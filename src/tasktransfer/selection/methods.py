@@ -23,28 +23,28 @@ Values = Mapping[str, float | None]
 
 
 def score_by_random(inputs: SelectorInput) -> Values:
-    """Return identical values for a random order, whose regret is computed in closed form."""
+    """Return equal scores for all sources, which stand for a random order."""
     return dict.fromkeys(inputs.sources, 0.0)
 
 
 def score_by_size(inputs: SelectorInput) -> Values:
-    """Return the number of the source's training instances."""
+    """Score sources by their numbers of training instances."""
     return {source: float(inputs.sizes[source]) for source in inputs.sources}
 
 
 def score_by_kind(inputs: SelectorInput) -> Values:
-    """Return 1 if source and target have the same task type."""
+    """Score sources by task type: 1 if it equals the target's, otherwise 0."""
     return {s: float(inputs.kinds[s] == inputs.kinds[inputs.target]) for s in inputs.sources}
 
 
 def score_by_source_mean(inputs: SelectorInput) -> Values:
-    """Return the mean dev gain of the source over other targets."""
+    """Score sources by their mean dev gains on other targets."""
     gains = {source: inputs.transfers[source] for source in inputs.sources}
     return {source: float(of.mean()) if len(of) else None for source, of in gains.items()}
 
 
 def score_by_tfidf(inputs: SelectorInput) -> Values:
-    """Return the cosine of mean TF-IDF vectors of the inputs."""
+    """Score sources by the cosine of mean TF-IDF vectors of source and target inputs."""
     from tasktransfer.selection.transferability import compute_cosine, compute_mean_tfidf
 
     means = compute_mean_tfidf(
@@ -56,7 +56,7 @@ def score_by_tfidf(inputs: SelectorInput) -> Values:
 
 
 def score_by_embedding(inputs: SelectorInput) -> Values:
-    """Return the cosine of the inputs' mean embeddings by the base model (Vu 2020, Poth 2021)."""
+    """Score sources by the cosine of mean input embeddings (Vu 2020, Poth 2021)."""
     from tasktransfer.selection.transferability import compute_cosine
 
     target = inputs.embeddings(inputs.target).mean(axis=0)
@@ -64,7 +64,7 @@ def score_by_embedding(inputs: SelectorInput) -> Values:
 
 
 def score_by_roe(inputs: SelectorInput) -> Values:
-    """Return how near the closest source inputs are to target inputs (retrieval of experts)."""
+    """Score sources by the similarity of target inputs to their nearest source inputs."""
     from tasktransfer.selection.transferability import compute_retrieval_similarity
 
     target = inputs.embeddings(inputs.target)
@@ -72,7 +72,7 @@ def score_by_roe(inputs: SelectorInput) -> Values:
 
 
 def score_by_logme(inputs: SelectorInput) -> Values:
-    """Return the log evidence of the target's classes given the source's features (You 2021)."""
+    """Score sources by LogME, the log evidence of target classes given features (You 2021)."""
     from tasktransfer.selection import transferability
 
     return {
@@ -81,7 +81,7 @@ def score_by_logme(inputs: SelectorInput) -> Values:
 
 
 def score_by_esm_logme(inputs: SelectorInput) -> Values:
-    """Return LogME of base features under a linear map learnt on the source (Schulte 2024)."""
+    """Score sources by LogME after a map from base features to theirs (Schulte 2024)."""
     from tasktransfer.selection import transferability
 
     base = inputs.embeddings(inputs.target)
@@ -94,7 +94,7 @@ def score_by_esm_logme(inputs: SelectorInput) -> Values:
 
 
 def score_by_leep(inputs: SelectorInput) -> Values:
-    """Return the log likelihood of the target's classes via the source's labels (Nguyen 2020)."""
+    """Score sources by LEEP, the log likelihood of target classes (Nguyen 2020)."""
     from tasktransfer.selection import transferability
 
     found: dict[str, float | None] = {}
@@ -107,7 +107,7 @@ def score_by_leep(inputs: SelectorInput) -> Values:
 
 
 def score_by_nleep(inputs: SelectorInput) -> Values:
-    """Return LEEP with the components of a Gaussian mixture as labels (Li 2021)."""
+    """Score sources by LEEP with Gaussian mixture components instead of labels (Li 2021)."""
     from tasktransfer.selection import transferability
 
     return {
@@ -116,7 +116,7 @@ def score_by_nleep(inputs: SelectorInput) -> Values:
 
 
 def score_by_hscore(inputs: SelectorInput) -> Values:
-    """Return the spread of class means relative to the spread of source features (Bao 2019)."""
+    """Score sources by the H-score, the spread of class means in their features (Bao 2019)."""
     from tasktransfer.selection import transferability
 
     return {
@@ -126,7 +126,7 @@ def score_by_hscore(inputs: SelectorInput) -> Values:
 
 
 def score_by_taskemb(inputs: SelectorInput) -> Values:
-    """Return cosines of diagonal Fisher information by tensor, fused by rank (Vu 2020)."""
+    """Score sources by the cosine of Fisher information, fused over tensors (Vu 2020)."""
     from tasktransfer.selection.transferability import compute_cosine
 
     target, fused = inputs.fisher(inputs.target), dict.fromkeys(inputs.sources, 0.0)
@@ -141,7 +141,7 @@ def score_by_taskemb(inputs: SelectorInput) -> Values:
 
 
 def score_by_gradient(inputs: SelectorInput) -> Values:
-    """Return the cosine of the mean gradients at the base model (Albalak 2023, Xia 2024)."""
+    """Score sources by the cosine of mean gradients (Albalak 2023, Xia 2024)."""
     from tasktransfer.selection.transferability import compute_cosine
 
     target = inputs.gradient(inputs.target)
@@ -149,7 +149,7 @@ def score_by_gradient(inputs: SelectorInput) -> Values:
 
 
 def score_by_warmup_drop(inputs: SelectorInput) -> Values:
-    """Return how much the target's baseline lowers the loss on the source's instances."""
+    """Score sources by how much the target's baseline lowers the loss on their instances."""
     found: dict[str, float | None] = {}
     for source in inputs.sources:
         base, warm = inputs.losses(None, source), inputs.losses(inputs.target, source)
@@ -185,7 +185,7 @@ _OF_PACKAGE = frozenset(SELECTORS)
 
 
 def register_selector(selector: Selector) -> None:
-    """Register a plugin's selector in this process.
+    """Register a selector from a plugin in this process.
 
     It replaces an earlier selector of a plugin with the same name.
 

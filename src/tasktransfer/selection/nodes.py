@@ -41,7 +41,7 @@ class StudyPairs:
         return tuple(sorted({task for pair in self.pairs for task in pair}))
 
     def group_tasks_by_data(self, tasks: Iterable[str]) -> list[tuple[Data, tuple[str, ...]]]:
-        """Group tasks by their data, with their names in that data."""
+        """Group tasks by their data node, with their names in that data."""
         found: dict[str, list[str]] = {}
         for task in tasks:
             home, name = resolve_task(self.data.name, task)
@@ -55,7 +55,7 @@ def is_selection_run(run: Run) -> bool:
 
 
 def plan_selector_runs(study_pairs: StudyPairs, selectors: Sequence[Selector]) -> Iterator[Run]:
-    """Yield the runs of selectors, one per selector for all targets, or one per pair for ``probe``.
+    """Yield the runs of selectors: one per selector, or one per pair for ``probe``.
 
     Selectors that need no node of their own have no run.
     """
@@ -70,7 +70,7 @@ def plan_selector_runs(study_pairs: StudyPairs, selectors: Sequence[Selector]) -
 
 
 def build_selector_fit(study_pairs: StudyPairs, selector: Selector) -> Fit | None:
-    """Return the node of a selector's values, or None if it has no value for any pair."""
+    """Return the node that computes a selector's values, or None if no pair has a value."""
     sources: dict[str, list[str]] = {}
     for source, target in study_pairs.pairs:
         of_source, of_target = (
@@ -101,7 +101,7 @@ def build_selector_fit(study_pairs: StudyPairs, selector: Selector) -> Fit | Non
 def _list_measurements(
     study_pairs: StudyPairs, selector: Selector, sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Fit]:
-    """Yield the measurements that a selector needs, by baseline or base model.
+    """Yield the fits that measure a selector's inputs, by baseline or base model.
 
     Each covers all tasks that any selector may request, so that selectors share it.
     """
@@ -133,7 +133,7 @@ def _is_labelled(study_pairs: StudyPairs, task: str) -> bool:
 def _build_measurement_fits(
     study_pairs: StudyPairs, what: str, of: str | None, on: Iterable[str]
 ) -> Iterator[Fit]:
-    """Yield the fits of a measurement with a task's baseline or the base model, one per dataset."""
+    """Yield the fits that measure one input with a baseline or the base model, one per dataset."""
     start, seed = None, study_pairs.seed
     settings: dict[str, Any] = {"instances": INSTANCES}
     if of is not None:

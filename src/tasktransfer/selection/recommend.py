@@ -58,12 +58,12 @@ class Question:
 
     @property
     def homes(self) -> dict[str, Task]:
-        """Dataset and name there, by source."""
+        """Dataset of each source, and the source's name in it."""
         return {source: resolve_task(self.dataset, source) for source in self.sources}
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the target."""
+        """Labels of the target task."""
         return tuple(get_task(self.dataset, self.target).labels)
 
 
@@ -104,7 +104,7 @@ class Ranking:
 
     @property
     def is_significant(self) -> bool:
-        """True if the selector of the ranking is significantly better than random."""
+        """True if the selector of the ranking is significantly better than random ranking."""
         return self.ranked_by in self.better_than_random
 
 
@@ -151,7 +151,7 @@ def recommend_sources(
 
 
 def select_evidence(question: Question, others: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
-    """Return the transfers that compare selectors, and whether they are limited to similar targets.
+    """Return transfers for comparing selectors, and whether only similar targets are included.
 
     Targets whose baselines have not learned their task are left out. Targets that share labels with
     the question's target are used alone if there are enough of them.
@@ -170,7 +170,7 @@ def select_evidence(question: Question, others: pd.DataFrame) -> tuple[pd.DataFr
 def list_useful_selectors(
     question: Question, evidence: pd.DataFrame, algorithms: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the selectors whose values can change the ranking.
+    """Return the selectors whose values may change the ranking.
 
     They are better than random for an algorithm, or predict gains if there is no evidence.
     """
@@ -198,7 +198,7 @@ def _count_labels_in_common(question: Question, task: Task) -> int:
 def _rank_sources(
     question: Question, values: Values, others: pd.DataFrame, algorithm: str
 ) -> Ranking:
-    """Rank the sources by the transfers of one algorithm to other targets."""
+    """Rank the sources with one algorithm, by transfers to other targets."""
     values = {**values, **_compute_transfer_values(question, others)}
     rows, similar = select_evidence(question, others)
     targets = len(list_targets(rows))
@@ -238,7 +238,7 @@ def _rank_sources(
 
 
 def _sort_sources(sources: Sequence[RankedSource], by_labels: bool) -> list[RankedSource]:
-    """Sort by value, or by shared labels first if no selector is better than random."""
+    """Sort sources by value, or by shared labels if no selector is better than random."""
 
     def order(one: RankedSource) -> tuple[float, bool, float, str]:
         value = -math.inf if one.value is None else one.value
@@ -248,7 +248,7 @@ def _sort_sources(sources: Sequence[RankedSource], by_labels: bool) -> list[Rank
 
 
 def _compute_transfer_values(question: Question, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the values of selectors that read dev gains on other targets."""
+    """Return the values of selectors that only need dev gains on other targets."""
     gains = {s: collect_dev_gains(rows, *home) for s, home in question.homes.items()}
     if not any(len(of) for of in gains.values()):
         return {}
@@ -263,7 +263,7 @@ def _compute_transfer_values(question: Question, rows: pd.DataFrame) -> dict[str
 
 
 def _list_better_than_random(regret: pd.DataFrame) -> list[str]:
-    """Return the selectors with significantly less regret than random, best first."""
+    """Return the selectors with significantly lower regret than random ranking, best first."""
     if regret.empty:
         return []
     rows = regret[(regret[f"to_{RANDOM}_q"] <= LEVEL) & (regret[f"to_{RANDOM}"] < 0)]
@@ -282,7 +282,7 @@ def _convert_nan(value: float) -> float | None:
 
 
 def _describe_similar_targets(question: Question, others: pd.DataFrame) -> Iterator[str]:
-    """Yield notes on other targets that share labels with the target."""
+    """Yield notes on targets that share labels with the target."""
     for is_learned, note in (
         (True, "similar targets, which share labels"),
         (False, "similar targets that do not count, because their baselines have not learned"),
@@ -308,7 +308,7 @@ def _list_next_steps(question: Question, rankings: Sequence[Ranking]) -> Iterato
 
 
 def as_text(recommendation: Recommendation, label: Callable[[str], str] = str) -> str:
-    """Format the recommendation as text.
+    """Format a recommendation as text.
 
     Args:
         label: function from an algorithm to its label.

@@ -29,19 +29,19 @@ LEVEL = 0.05
 
 
 def select_leading_rows(frames: Frames) -> pd.DataFrame:
-    """Return the rows of the measure by which selectors are compared."""
+    """Return the rows of the measure with which selectors are compared."""
     rows = frames["regret"]
     return rows[(rows["measure"] == LEADING) & rows["value"].notna()]
 
 
 def is_judging_run(baseline: str, row: Mapping[str, Any], run: Run) -> bool:
-    """Return whether a run is a transfer or a baseline by which a row's selector is judged."""
+    """Return whether a row's selector is evaluated on a run, a transfer or a baseline."""
     is_here = row["dataset"] in ("all", run.about.get("dataset"))
     return is_here and run.model == row["model"] and run.method in (row["algorithm"], baseline)
 
 
 def describe_groups(regret: pd.DataFrame) -> list[str]:
-    """Return what the intervals support, one sentence per dataset, model and algorithm."""
+    """Describe which conclusions the intervals support, by dataset, model and algorithm."""
     return [
         f"{', '.join(filter(None, map(str, names)))}: {describe_significance(group)}"
         for names, group in regret.groupby(list(GROUP), sort=False)
@@ -49,7 +49,7 @@ def describe_groups(regret: pd.DataFrame) -> list[str]:
 
 
 def describe_significance(group: pd.DataFrame) -> str:
-    """Describe which selectors differ significantly (by q) from chance and from ``source_mean``.
+    """Describe which selectors differ significantly from random ranking and ``source_mean``.
 
     Args:
         group: the rows of one dataset, model and algorithm.
@@ -93,7 +93,7 @@ def _join_names(names: Sequence[str]) -> str:
 
 
 def as_text(frame: pd.DataFrame) -> str:
-    """Format a table and a sentence for each group."""
+    """Format regret as a table and a sentence for each group."""
     parts = []
     for names, group in frame.groupby(list(GROUP), sort=False):
         first = group.iloc[0]

@@ -81,14 +81,14 @@ class Selector:
 
     @property
     def is_fit(self) -> bool:
-        """True if its values are a node.
+        """True if a node computes the selector's values.
 
         Values of selectors that read nothing, or results of transfers, are computed from records.
         """
         return bool(self.reads) and not {"transfers", "probe"} & {*self.reads}
 
     def explain_absence(self, source_kind: str, target_kind: str, family: Family) -> str | None:
-        """Return why the selector has no value for tasks of these kinds, or None if it has one."""
+        """Explain why the selector has no value for tasks of given kinds, or return None."""
         if family not in self.families:
             return f"{self.name} is not defined for the family {family}"
         if self.of_labels and target_kind not in SINGLE_LABEL:
@@ -99,7 +99,7 @@ class Selector:
 
 
 def find_selector(name: str, selectors: Mapping[str, Selector]) -> Selector:
-    """Return the selector with a name.
+    """Find the selector with a name.
 
     Raises:
         ConfigError: no selector has this name.

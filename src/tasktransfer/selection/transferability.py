@@ -52,7 +52,7 @@ class BayesianRegression:
         self._u, self._squares = u, singular**2
 
     def compute_best_evidence(self, y: Floats) -> Evidence:
-        """Return the evidence at MacKay's fixed point of the precisions.
+        """Compute the evidence at the fixed point of the precisions (MacKay).
 
         Source: You et al. 2021, algorithm 3.
 
@@ -72,7 +72,7 @@ class BayesianRegression:
         return Evidence(self.compute_log_evidence(y, alpha, beta), alpha, beta)
 
     def compute_log_evidence(self, y: Floats, alpha: float, beta: float) -> float:
-        """Return the log density of y under N(0, I / beta + F F' / alpha), per instance.
+        """Return the log density of y under N(0, I / beta + F F' / alpha) per instance.
 
         The log determinant includes directions that no feature spans, D - min(N, D) times log
         alpha. Public code omits them, which is wrong if there are fewer instances than features.
@@ -86,20 +86,20 @@ class BayesianRegression:
         return float(total / 2 / n)
 
     def _transform_target(self, y: Floats) -> tuple[Floats, float]:
-        """Return y in the features' directions, and its squared length outside of them."""
+        """Return y in the features' directions, and its squared length in other directions."""
         x = self._u.T @ y
         return x, max(0.0, float(y @ y - x @ x))
 
 
 def _compute_norms(squares: Floats, x: Floats, rest: float, t: float) -> tuple[float, float]:
-    """Return the squared lengths of the mean weights and of the residual of y."""
+    """Compute the squared lengths of the mean weights and of y's residual."""
     weights = float((squares * x**2 / (t + squares) ** 2).sum())
     residual = float((x**2 / (1 + squares / t) ** 2).sum()) + rest
     return weights, residual
 
 
 def compute_logme(features: Floats, classes: Classes) -> float:
-    """Return the best log evidence per instance, averaged over classes (one-vs-rest).
+    """Return LogME, the maximum log evidence per instance, averaged over classes (one-vs-rest).
 
     Source: You et al. 2021, equation 3.
 
@@ -112,7 +112,7 @@ def compute_logme(features: Floats, classes: Classes) -> float:
 
 
 def compute_leep(probabilities: Floats, classes: Classes) -> float:
-    """Return the log likelihood of the target's labels given the source's label probabilities.
+    """Return LEEP, the log likelihood of target labels given source label probabilities.
 
     Source: Nguyen et al. 2020, equation 2.
 
@@ -129,7 +129,7 @@ def compute_leep(probabilities: Floats, classes: Classes) -> float:
 
 
 def compute_nleep(features: Floats, classes: Classes, seed: int = 0) -> float:
-    """Return LEEP on the components of a Gaussian mixture instead of source labels.
+    """Return LEEP with components of a Gaussian mixture instead of source labels.
 
     It exists for any kind of source (Li et al. 2021). Covariances are diagonal, because full ones
     cannot be estimated from few instances.
@@ -162,7 +162,7 @@ def compute_hscore(features: Floats, classes: Classes) -> float:
 def compute_esm_logme(
     base_of_source: Floats, features_of_source: Floats, base_of_target: Floats, classes: Classes
 ) -> float:
-    """Return LogME of the target's base features after an embedding space map.
+    """Return LogME of the target's base features after a map between embedding spaces.
 
     Source: Schulte et al. 2024. The map is linear. It is learnt on the source's instances, from
     base features to features of the source's model. The target's instances therefore pass through
@@ -177,7 +177,7 @@ def compute_esm_logme(
 
 
 def map_features(given: Floats, wanted: Floats, others: Floats, seed: int = 0) -> Floats:
-    """Map ``others`` by an affine map that is fitted from ``given`` to ``wanted``.
+    """Transform ``others`` by an affine map that is fitted from ``given`` to ``wanted``.
 
     It minimises the mean squared error by AdamW with learning rate 1e-3, weight decay 0.01, and 10
     epochs with batch size 32.
@@ -211,7 +211,7 @@ TARGET_INPUTS, SOURCE_INPUTS = 32, 100
 
 
 def compute_mean_tfidf(texts: Mapping[str, Sequence[str]]) -> dict[str, Floats]:
-    """Return the mean TF-IDF vector of each task's inputs, with joint document frequencies."""
+    """Return each task's mean TF-IDF vector, with document frequencies over all tasks."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415  # slow to import
 
     vectorizer = TfidfVectorizer()
@@ -229,7 +229,7 @@ def compute_cosine(a: Floats, b: Floats) -> float:
 
 
 def compute_retrieval_similarity(target: Floats, source: Floats) -> float:
-    """Return the mean over target inputs of the largest cosine similarity to a source input.
+    """Return the mean, over target inputs, of the highest cosine similarity to a source input.
 
     Args:
         target, source: embeddings, (inputs, size); the first ``TARGET_INPUTS`` and

@@ -70,7 +70,7 @@ _TARGET = ["dataset", "model", "target"]
 
 
 def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.NDArray[np.bool_]:
-    """Return a flag per row that is true if its target's baselines do not beat all references.
+    """Return a mask of rows whose targets have baselines that do not beat all references.
 
     Args:
         frame: rows with the columns dataset, model and target.
@@ -86,7 +86,7 @@ def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.
 def leave_out_unlearned_targets(
     deltas: pd.DataFrame, references: pd.DataFrame | None
 ) -> pd.DataFrame:
-    """Return the transfers to targets whose baselines beat all references.
+    """Return the transfers without targets whose baselines do not beat all references.
 
     A selector cannot be judged on a target that no model has learned. Prints the targets that are
     left out.
@@ -111,7 +111,7 @@ def compute_values(
     tables: Tables,
     collected: Collected | None = None,
 ) -> pd.DataFrame:
-    """Compute the columns of ``VALUES``.
+    """Compute the columns ``VALUES``: a value of each selector for each transfer.
 
     Args:
         families: families of the studied models by name.
@@ -148,7 +148,7 @@ def compute_values(
 
 
 def group_transfers(tables: Tables) -> Iterator[Group]:
-    """Yield the single-source transfers in ``deltas``, by dataset, model and algorithm."""
+    """Yield the single-source transfers by dataset, model and algorithm."""
     single = tables["deltas"][tables["deltas"]["n_sources"] == 1]
     runs = tables["transfer_runs"]
     dev = select_dev_deltas(single, runs)
@@ -159,7 +159,7 @@ def group_transfers(tables: Tables) -> Iterator[Group]:
 
 
 def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Compute ``selection.columns.REGRET`` for each dataset, and for all of them together."""
+    """Compute ``selection.columns.REGRET`` for each dataset and for all datasets together."""
     matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:
@@ -199,7 +199,7 @@ def _compute_table_value(
     target: str,
     seed: int,
 ) -> Found:
-    """Return the value of a pair for one seed, from a selector that needs no node."""
+    """Return a selector's value of a pair and seed, if it needs no node."""
     tasks = (source, target)
     kinds = {task: str(get_task(group.key[0], task).kind) for task in tasks}
     counts = {task: sizes.get(resolve_task(group.key[0], task), 0) for task in tasks}
@@ -220,7 +220,7 @@ Key = tuple[str, str, str, str, str, int]
 
 
 def _collect_computed_values(collected: Collected) -> Iterator[tuple[Key, Found]]:
-    """Yield the values that nodes have computed."""
+    """Yield the values in the records of selectors' nodes."""
     pairs = _count_pairs(collected)
     for run in collected.runs:
         key = (run.about["dataset"], run.model, run.variant)
@@ -241,7 +241,7 @@ def _collect_computed_values(collected: Collected) -> Iterator[tuple[Key, Found]
 
 
 def _count_pairs(collected: Collected) -> dict[str, int]:
-    """Return the number of pairs with values by digest of a selector's node."""
+    """Count pairs with values by the digest of a selector's node."""
     return {
         run.outcome.digest: sum(len(of) for of in run.outcome.settings["sources"].values())
         for run in collected.runs
@@ -250,7 +250,7 @@ def _count_pairs(collected: Collected) -> dict[str, int]:
 
 
 def _compute_pair_cost(collected: Collected, fit: Fit, pairs: Mapping[str, int]) -> Cost:
-    """Return the cost of one pair as a fraction of the costs of a fit and of the fit's inputs."""
+    """Return the cost per pair of a fit and its inputs."""
     costs = [_read_cost(collected.record(one)) for one in (fit, *fit.reads) if isinstance(one, Fit)]
     seconds, tokens = (sum(column) for column in zip(*costs, strict=True))
     return seconds / pairs[fit.digest], tokens / pairs[fit.digest]

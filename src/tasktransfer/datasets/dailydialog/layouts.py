@@ -31,7 +31,7 @@ BEST_RESPONSE = "Which option is the best response?"
 
 
 def read_dialogue_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield one instance, with the label of the whole dialogue (topic)."""
+    """Yield one instance per dialogue with the label of the whole dialogue (topic)."""
     item = get_table(dialogue.raw, task.name, dialogue.location)
     location = add_instance_name(item, dialogue.location.at(task.name))
     target = (get_label(item, "label", task, location),)
@@ -39,7 +39,7 @@ def read_dialogue_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances on whether an utterance causes an emotion (RECCON).
+    """Yield instances of causal emotion entailment: does an utterance cause an emotion (RECCON)?
 
     The key of the label is ``labels``.
     """
@@ -54,7 +54,7 @@ def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator
 
 
 def read_triple_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances on whether the dialogue entails (head, relation, tail) (CIDER)."""
+    """Yield instances that ask if the dialogue entails a triple (head, relation, tail) (CIDER)."""
     for item, location in read_items(dialogue.raw, task.name, dialogue.location):
         words = [get_text(item, key, location) for key in ("head", "relation", "tail")]
         query = {"hypothesis": " ".join(words)}
@@ -71,7 +71,7 @@ def read_relation_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_context_spans(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield questions with answers that are spans of the question's context (RECCON, CIDER)."""
+    """Yield questions whose answers are spans of a context (RECCON, CIDER)."""
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context = get_name(group, "context", outer)
         for item, location in read_items(group, "qas", outer):
@@ -86,7 +86,7 @@ def read_context_spans(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Inst
 
 
 def _read_span(answer: Table, location: Location, context: str, start: int) -> tuple[str, int]:
-    """Return an answer and its offset, which is -1 if the context does not contain the answer."""
+    """Read an answer and its offset, which is -1 if the context does not contain it."""
     text = get_name(answer, "text", location)
     if start != -1:
         check_span_offset(text, start, context, "the context", location.at("answer_start"))
@@ -94,7 +94,7 @@ def _read_span(answer: Table, location: Location, context: str, start: int) -> t
 
 
 def read_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield multiple-choice questions about the context of their group (CIDER)."""
+    """Yield multiple-choice questions about a context that several questions share (CIDER)."""
     outer = dialogue.location.at(task.name)
     group = get_table(dialogue.raw, task.name, dialogue.location)
     context = get_name(group, "context", outer)
@@ -107,7 +107,7 @@ def read_context_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_response_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances on the best response to some turns (DailyDialog++)."""
+    """Yield instances that ask for the best response to some turns (DailyDialog++)."""
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "context_turns", outer)
         for item, location in read_items(group, "samples", outer):

@@ -19,7 +19,7 @@ Fact: TypeAlias = tuple[str, str, str]
 
 
 def add_turn(dialogue: Json, utterance: str) -> Json:
-    """Append a turn by the next of the two speakers to a dialogue, and return the turn."""
+    """Append a turn of the next of two speakers to a dialogue, and return the turn."""
     number = len(dialogue["dialogue"]) + 1
     turn: Json = {
         "turn_id": str(number),
@@ -31,7 +31,7 @@ def add_turn(dialogue: Json, utterance: str) -> Json:
 
 
 def _add_plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add three turns with an act word, whose class is their dialogue act."""
+    """Add three turns, each with a word that determines its dialogue act."""
     assert act is not None, "each plan gets an act word"
     label, word = act
     earlier_turns = [turn["turn_id"] for turn in dialogue["dialogue"]]
@@ -46,7 +46,7 @@ def _add_plan(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Rand
 
 
 def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Random) -> None:
-    """Add three questions on the best response, which is the one with a courtesy word.
+    """Add three questions on the best response, which contains a courtesy word.
 
     One of the two other options repeats the mood word of the context, as an adversarial response.
     """
@@ -73,7 +73,7 @@ def _add_responses(dialogue: Json, role: Role, context_turns: list[str], rng: Ra
 
 
 def _add_mishap(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add two turns that report an event, and a reaction to it.
+    """Add two turns, in which one speaker reports an event and the other reacts.
 
     The event causes the reaction if the reports contain a trouble verb. The questions are about the
     two reports and the last mood turn, which is never a cause. The reaction's emotion is
@@ -152,7 +152,7 @@ def _build_cause_question(
 
 
 def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Random) -> None:
-    """Add two turns with one fact each. The class of a fact's last word is its relation."""
+    """Add two turns with one fact each, whose last word determines the relation."""
     heads, relations = shuffle_values(rng, words.HEADS), shuffle_values(rng, words.RELATIONS)
     facts = [
         (head, relation, sample_value(rng, words.TAILS[relation]))
@@ -186,7 +186,7 @@ def _add_lore(dialogue: Json, role: Role, act: tuple[str, str] | None, rng: Rand
 
 
 def _build_inferences(dialogue_id: str, facts: list[Fact], unstated: list[str]) -> list[Json]:
-    """Return four triples: both facts, one with a wrong tail, and one with a wrong relation."""
+    """Return four triples: both facts, a fact with a wrong tail, one with a wrong relation."""
     (head, relation, tail), (other_head, other_relation, other_tail) = facts
     triples = [
         (head, relation, tail, "entailment"),
@@ -218,7 +218,7 @@ def _build_span_questions(dialogue_id: str, context: str, facts: list[Fact]) -> 
 
 
 def _build_choice_questions(role: Role, facts: list[Fact], rng: Random) -> list[Json]:
-    """Return three questions about the two facts, with words of the dialogue as options."""
+    """Return three questions about the two facts, whose options are words of the dialogue."""
     (head, _, tail), (other_head, _, other_tail) = facts
     result = []
     for number, (question_head, relation, right) in enumerate((*facts, facts[0])):
@@ -237,7 +237,7 @@ def _build_choice_questions(role: Role, facts: list[Fact], rng: Random) -> list[
 
 
 def _build_relations(role: Role, facts: list[Fact]) -> list[Json]:
-    """Return both facts, and a pair without relation: a head and the mood word."""
+    """Return the relations of both facts, and a pair of words without a relation."""
     triples = [*facts, (facts[0][0], "None", role.word)]
     return [
         {

@@ -40,12 +40,12 @@ _TASKS: tuple[tuple[Task, TinySize], ...] = (
 
 
 def list_dialogue_ids(dialogues: int) -> list[str]:
-    """Return the dialogue ids in the order of the release's file."""
+    """Return the dialogue IDs in the order of the generated file."""
     return [f"dialogue-{number}" for number in range(1, dialogues + 1)]
 
 
 def generate_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
-    """Return the generated dialogues with their roles, in the order of the file."""
+    """Return the generated dialogues with their roles, in the order of the generated file."""
     roles = assign_roles(
         seed, "daily", list_dialogue_ids(dialogues), words.MOOD_WORDS, tuple(SCENES)
     )
@@ -84,7 +84,7 @@ def _add_opening(dialogue: Json, role: Role, rng: Random) -> None:
 
 
 def _label_mood(dialogue: Json, role: Role) -> None:
-    """Label the topic of a dialogue, and the emotion of its opening and of the next turn.
+    """Label the topic of a dialogue, and the emotions of its first two turns.
 
     Each training dialogue is annotated for one of the two tasks, so that the target's training
     dialogues have only the common mood words. The mood of the opening extends to the next turn.

@@ -38,7 +38,7 @@ class RawDialogue:
 
 
 def read_dialogues(release: Path, split_file: Path) -> Iterator[RawDialogue]:
-    """Yield the dialogues of the release's JSON or zip, with the splits in ``split.csv``.
+    """Yield the dialogues of a release's JSON or zip, with splits from ``split.csv``.
 
     Raises:
         DataError: a file is damaged, or a dialogue has no split. The message names file, dialogue,

@@ -75,7 +75,7 @@ class TaskReader:
         self.listed = next(iter(lists), "")
 
     def read_instances(self, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-        """Yield the instances about a dialogue.
+        """Yield a dialogue's instances of a task.
 
         Raises:
             DataError: a field is missing or has another type. The message names file, line and
@@ -85,7 +85,7 @@ class TaskReader:
             yield instance
 
     def locate_instances(self, dialogue: DeclaredDialogue) -> Iterator[tuple[Instance, Location]]:
-        """Yield the instances about a dialogue with their locations.
+        """Yield a dialogue's instances of a task, with their locations.
 
         Raises:
             DataError: as in ``read_instances``.
@@ -119,7 +119,7 @@ class TaskReader:
             yield from self._read_list_items(dialogue, about_turns)
 
     def _read_list_items(self, dialogue: DeclaredDialogue, about_turns: bool) -> Iterator[Item]:
-        """Yield the items of a list other than the turns, except items of turns without text."""
+        """Yield the items of a list that is not the list of turns, skipping turns without text."""
         if (
             get_value(dialogue.values, self.listed.partition(LIST_MARK)[0], dialogue.location)
             is None
@@ -140,13 +140,13 @@ class TaskReader:
                 yield Item(turn, number, {self.listed + LIST_MARK: values}, location)
 
     def _is_missing(self, value: Any) -> bool:
-        """Return whether a value is a missing answer: null, NaN, blank, or a listed text."""
+        """Return whether a value is a missing answer (null, NaN, blank, or a listed text)."""
         if isinstance(value, str):
             return not value.strip() or value.strip() in (self.section.missing_values or ())
         return value is None or (isinstance(value, float) and math.isnan(value))
 
     def _check_missing_allowed(self, what: str, location: Location, value: Any = None) -> None:
-        """Raise DataError if the answer must not be missing.
+        """Raise DataError if an answer is missing but required.
 
         By default turns may have no answer, and dialogues must have one.
         """
@@ -174,7 +174,7 @@ class TaskReader:
         return get_value(dialogue.values, path, dialogue.location)
 
     def _read_common_value(self, path: str, dialogue: DeclaredDialogue) -> Any:
-        """Return the value that all rows of a dialogue share, ignoring empty cells."""
+        """Return the value that all rows of a dialogue agree on, ignoring empty cells."""
         agreed: Any = None
         rows = [*((turn.values, turn.location) for turn in dialogue.turns), *dialogue.empty]
         for values, location in rows:
@@ -235,7 +235,7 @@ class TaskReader:
     def _read_answer(
         self, dialogue: DeclaredDialogue, item: Item
     ) -> tuple[tuple[str, ...], tuple[int, ...], tuple[str, ...]] | None:
-        """Return (gold answers, their start offsets, options), or None for a missing answer."""
+        """Read gold answers, start offsets and options, or return None for a missing answer."""
         if self.section.kind == "multi_output":
             answers = [
                 self._read_label(f"output.{trait}", dialogue, item)
@@ -281,7 +281,7 @@ class TaskReader:
         return self.spellings.get(label, label)
 
     def _read_labels(self, dialogue: DeclaredDialogue, item: Item) -> tuple[str, ...] | None:
-        """Return the labels in a list, or in a text with ``;`` or ``|`` between them.
+        """Read the labels in a list, or in a text in which ``;`` or ``|`` separates them.
 
         The list may be empty, or be in the text of a cell.
         """
@@ -370,7 +370,7 @@ class TaskReader:
 
 
 def _format_label(value: Any) -> str | None:
-    """Return a value as a label, or None if it cannot be a label.
+    """Convert a value to a label, or return None if it cannot be a label.
 
     Numbers and booleans become texts, and texts lose their outer spaces.
     """
@@ -384,7 +384,7 @@ def _format_label(value: Any) -> str | None:
 
 
 def _find_answer(context: str, text: str) -> int:
-    """Return the offset of a text in a context, ignoring case only if necessary, or -1."""
+    """Find the offset of a text in a context, if necessary ignoring case, or return -1."""
     exact = context.find(text)
     if exact >= 0:
         return exact

@@ -28,7 +28,7 @@ _NUMBERS = re.compile(r"\s*\[[-+.,\d\seE]*\]\s*")
 
 
 def is_like_structure(text: str) -> bool:
-    """Return whether a text begins like a list or an object, or is a list of numbers.
+    """Return whether a text begins like a list or object, or is a list of numbers.
 
     A bracket alone is not enough, because a turn may begin with [12:30].
     """
@@ -36,7 +36,7 @@ def is_like_structure(text: str) -> bool:
 
 
 def parse_structure(text: str) -> list[Any] | dict[str, Any]:
-    """Return the list or object that a text represents.
+    """Parse the list or object that a text represents.
 
     Raises:
         ValueError: the text is neither JSON nor a Python literal, or is too large or too deep.
@@ -51,7 +51,7 @@ def parse_structure(text: str) -> list[Any] | dict[str, Any]:
 
 
 def list_items(value: Any) -> list[Any] | None:
-    """Return the items of a list, or of a value that represents a list. Otherwise return None.
+    """Return the items of a list, or of a text that represents a list, otherwise None.
 
     Values that represent a list are an object of lists, as ``datasets`` stores a list of objects,
     and a text that contains a list or an object of lists.
@@ -79,7 +79,7 @@ def _parse_python_value(text: str) -> Any:
 
 
 def _insert_commas(text: str) -> Iterator[str]:
-    """Yield the tokens of a literal, with a comma between values that have none."""
+    """Yield the tokens of a literal, adding missing commas between values."""
     end, before = 0, ""
     for token in _TOKEN.finditer(text):
         if token.start() != end:
@@ -99,7 +99,7 @@ def _insert_commas(text: str) -> Iterator[str]:
 
 
 def _convert_literal(value: Any, depth: int) -> Any:
-    """Return a literal as a JSON value. Raises ValueError for values that JSON does not have."""
+    """Convert a literal to a JSON value. Raises ValueError for other values."""
     if depth > MAX_DEPTH:
         raise ValueError("the text is nested too deeply")
     if isinstance(value, list | tuple):

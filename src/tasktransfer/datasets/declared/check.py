@@ -86,7 +86,7 @@ def check_files(
     skip_missing: bool = False,
     skip_empty: bool = False,
 ) -> CheckResult:
-    """Check the files of a new dataset, and return a declaration, problems and notes.
+    """Check the files of a new dataset, and return a declaration with problems and notes.
 
     Args:
         paths: files or folders (``assign_splits``).
@@ -205,7 +205,7 @@ class _FileCheck:
         return {"files": files, **shares, "dialogue": dialogue, "tasks": tasks}
 
     def _add_name_scope(self, section: dict[str, Any], declaration: Declaration) -> Declaration:
-        """Return the declaration, with ``dialogue.id.per`` if dialogue names restart.
+        """Return the declaration, with the scope of dialogue names if they restart.
 
         Names that restart in each split or file are unique only within it.
         """
@@ -247,7 +247,7 @@ class _FileCheck:
         return first
 
     def _read_valid_rows(self, path: Path) -> Iterator[SourceRow]:
-        """Yield the rows of a file up to the first unreadable one, which is reported already."""
+        """Yield a file's rows up to the first unreadable row, whose problem is already reported."""
         with suppress(DataError):
             yield from read_rows(self.files[path], problems=[])
 
@@ -290,7 +290,7 @@ class _FileCheck:
         self._compare_answers(dialogue, answers)
 
     def _compare_answers(self, dialogue: DeclaredDialogue, answers: Answers) -> None:
-        """Record answers that differ from those of an earlier dialogue with the same text."""
+        """Record contradictory answers to dialogues that have the same text."""
         where, text = dialogue.location.place, compute_digest(normalise_text(dialogue.words))
         before, earlier = self.answers.setdefault(text, (where, answers))
         for task, answer in answers.items():
@@ -369,7 +369,7 @@ class _FileCheck:
                     )
 
     def _check_as_study(self, declaration: Declaration) -> None:
-        """Record the other errors of a study, such as labels that differ only in case."""
+        """Record further problems for a study, such as labels that differ only in case."""
         try:
             source = open_source(declaration, f"datasets.{self.name}")
             survey = get_survey(declaration, source, self.name, "", None)

@@ -43,7 +43,7 @@ class EmptyTurnError(DataError):
         super().__init__(str(self.suggest(SKIP_EMPTY)))
 
     def suggest(self, option: str) -> DataError:
-        """Return the error with an option that skips the turn or dialogue."""
+        """Return the error with the suggestion of an option that skips the turn or dialogue."""
         return self.location.error(self.problem, f"{self.remedy}, or {option} to skip it")
 
 
@@ -99,12 +99,12 @@ class DeclaredDialogue:
 
     @property
     def words(self) -> str:
-        """Texts of all turns, without speakers."""
+        """Texts of all turns without speakers."""
         return " ".join(turn.text for turn in self.turns)
 
     @property
     def turn_by_place(self) -> dict[int, Turn]:
-        """Place → last turn of the object at this place in the file."""
+        """Last turn of each object, by the object's place in the file."""
         return {turn.place: turn for turn in self.turns}
 
 
@@ -115,7 +115,7 @@ def read_dialogues(
     split: str = "",
     report: Report | None = None,
 ) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a file, in its order.
+    """Yield the dialogues of a file in order.
 
     Args:
         rows: rows of the file.
@@ -152,7 +152,7 @@ def _report_or_raise(error: DataError, report: Report | None) -> None:
 
 
 def _list_turns(group: Sequence[SourceRow], section: DialogueSection) -> list[tuple[Any, Location]]:
-    """Return the turns of a dialogue: the items of its row's lists, or its rows themselves."""
+    """Return the turns of a dialogue, which are items of lists in its row, or rows themselves."""
     if section.turns is None:
         return [(row.values, row.location) for row in group]
     (row,) = group
@@ -170,7 +170,7 @@ def _list_turns(group: Sequence[SourceRow], section: DialogueSection) -> list[tu
 def _read_inner_rows(
     rows: Iterable[SourceRow], path: str, report: Report | None
 ) -> Iterator[SourceRow]:
-    """Yield the items of a list in each row, each with the row's other fields."""
+    """Yield the items of a list in each row, combined with the row's other fields."""
     for row in rows:
         try:
             yield from _list_inner_rows(row, path)
@@ -200,7 +200,7 @@ def _list_inner_rows(row: SourceRow, path: str) -> list[SourceRow]:
 def _group_rows(
     rows: Iterable[SourceRow], section: DialogueSection, report: Report | None
 ) -> Iterator[Sequence[SourceRow]]:
-    """Yield the groups of consecutive rows with the same name of the dialogue."""
+    """Yield groups of consecutive rows that have the same dialogue name."""
     seen: set[int] = set()
     group: list[SourceRow] = []
     current, is_apart = "", False
@@ -269,7 +269,7 @@ PlacedTurns = list[tuple[int, tuple[Any, Location]]]
 
 
 def _sort_turns(turns: PlacedTurns, order: str | None) -> PlacedTurns:
-    """Return turns sorted by a field. Turns with equal values keep their order."""
+    """Return turns sorted by a field, in stable order."""
     if order is None:
         return turns
     values = [get_value(values, order, location) for _, (values, location) in turns]
@@ -293,7 +293,7 @@ def _sort_turns(turns: PlacedTurns, order: str | None) -> PlacedTurns:
 def _read_turns(
     found: Any, section: DialogueSection, location: Location
 ) -> list[tuple[Any, Location]]:
-    """Return the turns in a list of objects or texts, in an object of lists, or in a transcript."""
+    """Read the turns in a list of objects or texts, in an object of lists, or in a transcript."""
     if found is None and section.skip == "empty":
         return []
     if found is None:
@@ -314,7 +314,7 @@ def _read_turns(
 
 
 def _read_transcript(text: str, section: DialogueSection, location: Location) -> Any:
-    """Return the list or object in the text of a cell, or one turn per line of the text."""
+    """Read the list or object in a cell, or split its text into one turn per line."""
     if cells.is_like_structure(text):
         try:
             return cells.parse_structure(text)
@@ -337,7 +337,7 @@ def _read_transcript(text: str, section: DialogueSection, location: Location) ->
 def _read_spoken_texts(
     values: Any, section: DialogueSection, location: Location
 ) -> Iterator[tuple[str, str]]:
-    """Yield (speaker, text) of each turn in an object, without outer white space."""
+    """Yield (speaker, text) of each turn in an object, stripped of white space."""
     speaker = _read_speaker(values, section.speaker, location)
     for field in section.texts or ("",):
         text = get_joined_text(values, field, location) if field else values
@@ -355,7 +355,7 @@ def _read_spoken_texts(
 
 
 def _suggest_text_field(text: Any) -> str:
-    """Return a remedy for a value that is not a text, or an empty text if there is none."""
+    """Suggest the text field of a value that is not a text, or return "" without a suggestion."""
     if isinstance(text, list | tuple):
         return "set dialogue.text to the path of the parts, as in field[].key"
     return (
@@ -377,5 +377,5 @@ def _read_speaker(values: Any, field: str | None, location: Location) -> str:
 
 
 def format_row_name(location: Location) -> str:
-    """Return a location as part of an instance's name, such as ``train.jsonl:12``."""
+    """Format a location as part of an instance's name, such as ``train.jsonl:12``."""
     return f"{Path(location.file).name}:{location.number}"

@@ -69,7 +69,7 @@ class Duplicates:
         )
 
     def number_groups(self, numbers: Sequence[int]) -> Sequence[int]:
-        """Return a group number for each dialogue of the training files, or () if all texts differ.
+        """Return a group number per training dialogue, equal for equal texts, or () if all differ.
 
         It is the lowest number among the dialogues with the same text.
 
@@ -85,7 +85,7 @@ class Duplicates:
 
 
 def count_duplicates(groups: Sequence[int]) -> int:
-    """Return the number of dialogues that have the same text as another dialogue."""
+    """Return the number of dialogues whose text occurs more than once."""
     return sum(size for size in Counter(groups).values() if size > 1)
 
 

@@ -26,7 +26,7 @@ class EditedDeclaration(NamedTuple):
 
 
 def read_declaration(path: Path) -> EditedDeclaration:
-    """Read the declaration of a dataset in the form that ``data check`` prints.
+    """Read the declaration of a dataset in the format that ``data check`` prints.
 
     Raises:
         ConfigError: the file cannot be read, does not have one dataset with files, or a key of the
@@ -56,7 +56,7 @@ def read_declaration(path: Path) -> EditedDeclaration:
 
 
 def survey_declaration(edited: EditedDeclaration) -> tuple[list[str], DialogueLengths]:
-    """Read all dialogues and answers of a declaration as a study does.
+    """Read all dialogues and answers of a declared dataset, as a study does.
 
     Returns:
         Notes for the user, and the estimated lengths of the dialogues.

@@ -64,7 +64,7 @@ class DataFile:
     format: str
 
     def list_parts(self) -> Mapping[str, Path]:
-        """Return a mapping from name to path of the files with the content, for a digest."""
+        """Map names to the paths of the files whose content goes into a digest."""
         if self.format != "saved":
             return {"": self.path}
         files = sorted(file for file in self.path.rglob("*") if file.is_file())
@@ -75,7 +75,7 @@ FilesBySplit = Mapping[str, tuple[DataFile, ...]]
 
 
 def _expand_pattern(location: str, key: str) -> list[Path]:
-    """Return the file at a path, or the files that match a pattern with * or ?.
+    """Return the file at a path, or the files that match a pattern with ``*`` or ``?``.
 
     A path that exists is not a pattern, and neither are the existing folders of a pattern.
 
@@ -101,7 +101,7 @@ def _expand_pattern(location: str, key: str) -> list[Path]:
 
 
 def find_files(files: FilesSection, key: str) -> FilesBySplit:
-    """Return the files of a declaration by split.
+    """Find the files of a declaration, by split.
 
     Args:
         files: files, patterns or a folder.
@@ -134,7 +134,7 @@ def find_files(files: FilesSection, key: str) -> FilesBySplit:
 
 
 def check_file(path: Path, key: str) -> DataFile:
-    """Return a file with its format.
+    """Return a file with its detected format.
 
     Raises:
         DataError: the file is missing, cannot be read or has an unsupported format.
@@ -170,7 +170,7 @@ def check_file(path: Path, key: str) -> DataFile:
 
 
 def _get_extension(path: Path) -> str:
-    """Return the extension of a file in lower case, without ``.gz``."""
+    """Return a file's extension in lower case, ignoring ``.gz``."""
     endings = path.suffixes[:-1] if path.suffix.lower() == ".gz" else path.suffixes
     return endings[-1].lower() if endings else ""
 
@@ -180,7 +180,7 @@ def _is_saved_dataset(folder: Path) -> bool:
 
 
 def _find_split_files(folder: Path, key: str) -> FilesBySplit:
-    """Return the files in a folder by split, from the names of its files or folders.
+    """Return the files in a folder by split, as file or folder names indicate.
 
     The only readable file of a folder is train, whatever its name.
     """
@@ -210,7 +210,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _select_readable_files(paths: Sequence[Path]) -> Sequence[Path]:
-    """Return the readable files, or all files if none is readable.
+    """Return the files that can be read, or all files if there are none.
 
     A folder may contain ``train.py`` beside ``train.csv``.
     """
@@ -220,7 +220,7 @@ def _select_readable_files(paths: Sequence[Path]) -> Sequence[Path]:
 def _describe_unassigned_files(
     folder: Path, key: str, paths: Sequence[Path], readable: Sequence[Path]
 ) -> str:
-    """Return the error about a folder that has no file of train."""
+    """Return the error for a folder without a file for the training split."""
     start = f"{folder}: The folder is specified by {key}, but contains no "
     if not readable:
         contents = sorted({f"{path.name}/" if path.is_dir() else path.suffix for path in paths})
@@ -239,7 +239,7 @@ def _describe_unassigned_files(
 
 
 def assign_splits(paths: Sequence[Path]) -> dict[Path, str]:
-    """Return a mapping from file to split, from the words in the files' names.
+    """Map each file to its split, which words in its name indicate.
 
     A folder is replaced by its files. The first file is train if no name contains train.
 
@@ -260,7 +260,7 @@ def assign_splits(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def get_first_word(name: str) -> str:
-    """Return the first word of a name, in lower case."""
+    """Return the first word of a name in lower case."""
     word = name.lower()
     for mark in ".-_ ":
         word = word.partition(mark)[0]

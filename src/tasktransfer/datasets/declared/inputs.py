@@ -54,7 +54,7 @@ class Input(NamedTuple):
 
 
 def get_scope(section: TaskSection, dialogue: DialogueSection) -> Scope:
-    """Return the part of a dialogue to which a task's labels belong (``answers.TaskReader``)."""
+    """Return the part of a dialogue that a task labels (``answers.TaskReader``)."""
     if section.kind != "utterance_classification":
         return "dialogue"
     is_listed = LIST_MARK in (section.label or "")
@@ -71,7 +71,7 @@ def read_inputs(
     skip_empty: bool = False,
     skip_broken: bool = False,
 ) -> Iterator[Input]:
-    """Yield the inputs of a file, in its order. The memory use does not depend on its size.
+    """Yield the inputs of a file in order, with memory use independent of its size.
 
     After the first problem, no inputs are yielded, but the file is read up to the last problem that
     is reported.
@@ -129,7 +129,7 @@ def read_inputs(
 
 
 def _read_rows(file: DataFile, notes: list[str], problems: list[str]) -> Iterator[SourceRow]:
-    """Yield the rows of a file. Add the problems of broken lines to a list.
+    """Yield the rows of a file, and collect the problems of broken lines.
 
     Raises:
         DataError: the rest of the file cannot be read. The message lists the earlier problems, too.
@@ -141,14 +141,14 @@ def _read_rows(file: DataFile, notes: list[str], problems: list[str]) -> Iterato
 
 
 def _suggest_option(error: DataError) -> str:
-    """Return a message, in which a remedy for an empty turn is an option of ``predict``."""
+    """Suggest an option of ``predict`` in the message about an empty turn."""
     return str(error.suggest("add --skip-empty") if isinstance(error, EmptyTurnError) else error)
 
 
 def _list_problem_lines(
     path: Path, problems: Sequence[str], most: int, *, can_skip: bool
 ) -> Iterator[str]:
-    """Yield the lines of an error: the first problems, and advice."""
+    """Yield the lines of an error message: the first problems, and advice."""
     yield from problems[:MAX_PROBLEMS]
     if len(problems) > most:
         yield (
@@ -160,7 +160,7 @@ def _list_problem_lines(
 
 
 def _describe_skipped_problems(path: Path, problems: Sequence[str]) -> Iterator[str]:
-    """Yield notes on lines and dialogues that are skipped."""
+    """Yield notes on skipped lines and dialogues."""
     if problems:
         count = format_quantity(len(problems), "problem")
         yield f"{path}: {count}, whose lines or dialogues get no prediction"
@@ -172,7 +172,7 @@ def _describe_skipped_problems(path: Path, problems: Sequence[str]) -> Iterator[
 def _select_section(
     file: DataFile, stored: Mapping[str, Any] | None, notes: list[str]
 ) -> DialogueSection:
-    """Return the stored section if it fits one of the file's first rows, or else a guess.
+    """Select the stored section if it fits the file's first rows, otherwise guess a section.
 
     The stored section is also used for a file without the field of names.
     """
@@ -212,7 +212,7 @@ def _select_section(
 
 
 def _list_first_keys(section: DialogueSection) -> list[str]:
-    """Return the fields of a row without which no dialogue can be read."""
+    """Return the fields without which no dialogue can be read from a row."""
     lists = section.rows or section.turns
     texts = section.texts if lists is None else ()
     names = [section.id_field] if section.by_turn else []
@@ -223,7 +223,7 @@ def _list_first_keys(section: DialogueSection) -> list[str]:
 def _describe_missing_fields(
     file: DataFile, section: DialogueSection, rows: Sequence[SourceRow]
 ) -> str:
-    """Return the error about fields that no row has. Empty if the rows have all fields."""
+    """Describe the fields that are missing from all rows, or return "" if there are none."""
     keys = list(dict.fromkeys(key for row in rows for key in row.values))
     missing = [
         path
@@ -246,7 +246,7 @@ def _describe_missing_fields(
 
 
 def _can_read(section: DialogueSection, rows: Sequence[SourceRow]) -> bool:
-    """Return whether at least one of the rows can be read with a section."""
+    """Return whether any of the rows can be read with a section."""
     for row in rows:
         with suppress(DataError):
             if any(dialogue.turns for dialogue in read_dialogues([row], section, "")):
@@ -271,7 +271,7 @@ def _build_inputs(
 
 
 def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str:
-    """Return the text of a query field in the turn or in the dialogue's row."""
+    """Read the text of a query field from a turn or from the dialogue's row."""
     owner = turn if LIST_MARK in path or dialogue.by_turn else None
     values, location = (
         (dialogue.values, dialogue.location) if owner is None else (owner.values, owner.location)
@@ -285,7 +285,7 @@ def _read_field(dialogue: DeclaredDialogue, turn: Turn | None, path: str) -> str
 
 
 def check_not_empty(inputs: Iterator[Input], path: Path) -> Iterator[Input]:
-    """Yield all inputs. Raises DataError if there are none."""
+    """Yield all inputs, and raise DataError if there are none."""
     first = next(inputs, None)
     if first is None:
         raise DataError(

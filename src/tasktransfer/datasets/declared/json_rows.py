@@ -27,7 +27,7 @@ MAX_DEPTH = 4
 
 
 def has_single_value(path: Path) -> bool:
-    """Return whether a file with the extension of JSON lines contains a single JSON value.
+    """Return whether a file that looks like JSON lines contains a single JSON value.
 
     This is a list, or an object over several lines.
 
@@ -40,7 +40,7 @@ def has_single_value(path: Path) -> bool:
 
 
 def read_json_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
-    """Yield the rows of a file.
+    """Yield the rows of a JSON file.
 
     Raises:
         DataError: the file is damaged, contains no list of objects or several, or is a table by
@@ -82,7 +82,7 @@ def _check_end(cursor: JsonCursor) -> None:
 
 
 def _has_several_objects(path: Path) -> bool:
-    """Return whether another object follows the first, as in JSON lines."""
+    """Return whether a second object follows the first, as in JSON lines."""
     with open_json(path) as cursor:
         try:
             cursor.read_value()
@@ -103,7 +103,7 @@ def _read_sequence(path: Path, cursor: JsonCursor) -> Iterator[SourceRow]:
 
 
 def _read_members(path: Path) -> Iterator[SourceRow]:
-    """Yield the rows in an object, which are the items of its only list, or its members."""
+    """Yield the rows in an object: the items of its only list, or its members."""
     table = _find_row_list(path)
     with open_json(path) as cursor:
         if table is None:
@@ -159,7 +159,7 @@ class _Members:
 
     @property
     def is_by_columns(self) -> bool:
-        """True if the members are columns: row name → value."""
+        """True if the members are columns, each a mapping from row name to value."""
         if self.first is None or not self.are_columns or self.count != self.objects:
             return False
         are_numbers = all(key.lstrip("-").isdecimal() for key in self.first)
@@ -169,7 +169,7 @@ class _Members:
 
 
 def _find_row_list(path: Path) -> str | None:
-    """Return the key of the list of rows, or None if the members of the object are the rows.
+    """Return the key of the list of rows, or None if the object's members are the rows.
 
     Raises:
         DataError: there is no such list, or there are several.
@@ -206,7 +206,7 @@ def _find_row_list(path: Path) -> str | None:
 
 
 def _suggest_split_command(members: _Members) -> str:
-    """Return the remedy for an object whose rows cannot be determined.
+    """Return a remedy for an object in which the rows are ambiguous.
 
     It is a command that writes each list of rows to its own file, if possible.
     """
@@ -230,7 +230,7 @@ def _suggest_split_command(members: _Members) -> str:
 def _find_longest_list(
     value: Mapping[str, Any], keys: tuple[str, ...]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the keys of the longest list of objects within an object, and its length."""
+    """Return the keys of the longest list of objects in an object, and the list's length."""
     best: tuple[tuple[str, ...], int] = ((), 0)
     for key, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):

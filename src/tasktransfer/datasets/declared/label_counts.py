@@ -35,16 +35,16 @@ class LabelCounts:
 
     @property
     def train(self) -> Mapping[str, str]:
-        """First instance of each label in the training files."""
+        """First training instance of each label."""
         return self.first.get("train", {})
 
     @property
     def everywhere(self) -> Mapping[str, str]:
-        """First instance of each label in the files of all splits."""
+        """First instance of each label in any split."""
         return {label: where for by in self.first.values() for label, where in by.items()}
 
     def add(self, split: str, labels: Mapping[str, str]) -> None:
-        """Add the labels of one dialogue, each with its first instance."""
+        """Add the labels of a dialogue, each with its first instance."""
         first = self.first.setdefault(split, {})
         for label, instance in labels.items():
             first.setdefault(label, instance)
@@ -53,7 +53,7 @@ class LabelCounts:
             self._sizes.append(len(labels))
 
     def merge_label_spellings(self, listed: Collection[str]) -> None:
-        """Merge the spellings of each label. ``listed`` has the spellings of the declaration."""
+        """Merge the spellings of each label, preferring those in ``listed`` (the declaration)."""
         self.spellings = merge_spellings(self.everywhere, listed)
         if not self.spellings:
             return
@@ -64,7 +64,7 @@ class LabelCounts:
             self.first[split] = merged
 
     def iterate_dialogue_labels(self) -> Iterator[set[str]]:
-        """Yield the labels of each dialogue of the training files."""
+        """Yield the labels of each training dialogue."""
         names = [self.spellings.get(label, label) for label in self._codes]
         start = 0
         for size in self._sizes:
@@ -74,18 +74,18 @@ class LabelCounts:
     # --- results ---
 
     def list_sorted_labels(self) -> list[str]:
-        """Return the labels of the training files, sorted as numbers if possible, else as texts."""
+        """Return the training labels, sorted as numbers if possible, otherwise as texts."""
         numbers = all(map(_NUMBER.fullmatch, self.train))
         return sorted(self.train, key=int if numbers else str)
 
     def count_conflicts(self, groups: Sequence[int]) -> int:
-        """Return the number of groups whose dialogues have different labels."""
+        """Return the number of groups of dialogues with conflicting labels."""
         first: dict[int, set[str]] = {}
         pairs = zip(groups, self.iterate_dialogue_labels(), strict=True)
         return len({group for group, labels in pairs if first.setdefault(group, labels) != labels})
 
     def find_last_groups(self, groups: Sequence[int]) -> set[int]:
-        """Return the highest group number among the dialogues of each label, as a set."""
+        """Return the highest group numbers of all labels as a set."""
         last: dict[str, int] = {}
         for group, labels in zip(groups, self.iterate_dialogue_labels(), strict=True):
             for label in labels:
@@ -95,7 +95,7 @@ class LabelCounts:
     def list_notes(
         self, task: str, splits: Iterable[str], few: Iterable[bool], *, all_in_macro: bool = False
     ) -> Iterator[str]:
-        """Yield notes about labels with few examples.
+        """Yield notes on labels with few examples.
 
         Args:
             task: name of the task.
@@ -135,7 +135,7 @@ class LabelCounts:
 def _describe_absent_labels(
     task: str, split: str, absent: Mapping[str, int], labels: int, effect: str
 ) -> str:
-    """Return the note about labels of train that do not occur in a split.
+    """Return a note on training labels that do not occur in a split.
 
     Args:
         task: name of the task.
@@ -156,7 +156,7 @@ def _describe_absent_labels(
 def check_labels(
     counts: LabelCounts, listed: Sequence[str] | None, dataset: str, task: str, place: str
 ) -> None:
-    """Raise DataError if a study cannot use the labels of a task.
+    """Raise DataError if a task's labels are unusable for a study.
 
     Args:
         counts: labels of the task, with spellings merged.

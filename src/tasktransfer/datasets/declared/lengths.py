@@ -33,7 +33,7 @@ class DialogueLengths:
         self.places.append(place)
 
     def set_truncation(self, tasks: dict[str, dict[str, Any]], limit: int) -> list[str]:
-        """Set which part of truncated dialogues tasks keep, and return notes about it.
+        """Set which part of truncated dialogues each task keeps, and return notes on truncation.
 
         If many dialogues are truncated, tasks with labels of whole dialogues keep both ends,
         because a label may depend on either end. Tasks that declare ``keeps`` are not changed.

@@ -17,7 +17,7 @@ MAX_ANSWERS = 10
 
 
 def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -> list[str]:
-    """Return the lines that show a dialogue, with control characters escaped.
+    """Format a dialogue as lines for the terminal, with control characters escaped.
 
     Each turn has its speaker and the answers about it. Answers about the whole dialogue follow.
     """
@@ -46,7 +46,7 @@ def format_dialogue(dialogue: DeclaredDialogue, readers: Sequence[TaskReader]) -
 
 
 def _read_valid_instances(reader: TaskReader, dialogue: DeclaredDialogue) -> Iterator[Instance]:
-    """Yield the instances up to the first unreadable one, which is reported elsewhere."""
+    """Yield instances up to the first unreadable one, whose problem is reported elsewhere."""
     try:
         yield from reader.read_instances(dialogue)
     except DataError:

@@ -102,7 +102,7 @@ class _DeclaredReader:
         return open_source(self.declaration, self.key).location
 
     def revision(self, folder: Path, memo: Path | None) -> str:
-        """Return the digest of the content and of the settings with which it is read.
+        """Return the digest of the files' content and of the settings for reading them.
 
         The fields of a task's answers are part of its card.
         """
@@ -170,7 +170,7 @@ class _DeclaredReader:
 
 
 def _compute_revision(declaration: Declaration, source: Source, digest: str, survey: Survey) -> str:
-    """Return the digest of the content and of the settings with which it is read.
+    """Compute the digest of the files' content and of the settings for reading them.
 
     Parts that concern duplicates, rare labels, spellings or lists in cells are left out if the
     files have none.
@@ -231,7 +231,7 @@ _KEEPS: Mapping[str, Literal["beginning", "end", "both"]] = {
 
 
 def _compute_answer_fields_digest(section: TaskSection) -> str:
-    """Return the digest of the fields of a task's answers, which a card contains only here."""
+    """Return the digest of the answer fields of a task, which its card does not contain."""
     places = {"label", "question", "options", "outputs", "fields"}
     keys = places | {"missing", "missing_values", "unanswerable"}
     return compute_digest(section.model_dump(include=keys, exclude_defaults=True))[:16]

@@ -13,7 +13,7 @@ LIST_MARK = "[]"
 
 
 def get_value(values: Any, field: str, location: Location) -> Any:
-    """Return the value at a path of keys, or None if a key on the path is missing or null.
+    """Return the value at a path of keys, or None if any key is missing or null.
 
     A number is an index of a list, and a key may contain dots. A text on the path is parsed as the
     list or object that it contains (``cells``).
@@ -50,7 +50,7 @@ def get_value(values: Any, field: str, location: Location) -> Any:
 
 
 def get_joined_text(values: Any, path: str, location: Location) -> Any:
-    """Return the text at a path, or with ``[]`` the joined texts of all items of a list.
+    """Return the text at a path, joining the texts of list items for ``[]``.
 
     Items that are texts are used unchanged, and so is a text instead of the list. Items without
     the key, such as images, are skipped.
@@ -77,7 +77,7 @@ def get_joined_text(values: Any, path: str, location: Location) -> Any:
 
 
 def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Location]]:
-    """Return the items of the lists at a path, each with its location.
+    """Return the items of all lists at a path, with their locations.
 
     Raises:
         DataError: a value on the path is not a list.
@@ -92,7 +92,7 @@ def get_items(values: Any, path: str, location: Location) -> list[tuple[Any, Loc
 
 
 def find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any, Location]]:
-    """Yield the lists at a path, in which ``[]`` means all items of a list."""
+    """Yield the lists at a path, in which ``[]`` stands for all items of a list."""
     key, mark, rest = path.partition(LIST_MARK)
     found = get_value(values, key, location) if key else values
     at = location.at(key) if key else location
@@ -107,6 +107,6 @@ def find_lists(values: Any, path: str, location: Location) -> Iterator[tuple[Any
 
 
 def get_last_key(field: str) -> str:
-    """Return the last key of a path that is not a number."""
+    """Return the last non-numeric key of a path."""
     keys = [key.removesuffix(LIST_MARK) for key in field.split(".")]
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])

@@ -26,7 +26,7 @@ MAX_BROKEN_LINES = 1000
 def read_rows(
     file: DataFile, notes: list[str] | None = None, problems: list[str] | None = None
 ) -> Iterator[SourceRow]:
-    """Yield the rows of a file in their order.
+    """Yield the rows of a file in order.
 
     Args:
         file: the file.
@@ -91,7 +91,7 @@ def _parse_line(number: int, line: str, location: Location) -> SourceRow:
 
 
 def _suggest_json_fix(line: str) -> str:
-    """Return the remedy for a line that is almost JSON, or an empty text for other lines."""
+    """Suggest a remedy for a line that is almost JSON, or return "" for other lines."""
     if line.startswith("{") and line.endswith("},"):
         return "remove the comma after the object, or rename a file with a list of objects to .json"
     if line.startswith("{'"):
@@ -100,7 +100,7 @@ def _suggest_json_fix(line: str) -> str:
 
 
 def _read_csv_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
-    """Yield the rows of a CSV file, whose cells are texts."""
+    """Yield the rows of a CSV file with cells as texts."""
     file = open_csv(path)
     notes += file.notes
     for line, cells in file.rows():

@@ -21,7 +21,7 @@ Limits = Mapping[str, int]
 
 
 def compute_sampling_number(dialogue: str, seed: int, what: str) -> int:
-    """Return the 63-bit pseudo-random number of a dialogue, by which it is sampled.
+    """Return a dialogue's 63-bit pseudo-random number, which determines its split.
 
     ``what`` distinguishes the samplings with the same seed.
     """
@@ -49,13 +49,13 @@ class SplitAssignment:
     moved: Mapping[str, str] = field(default_factory=dict)
 
     def get_split(self, dialogue: str) -> str:
-        """Return the split of a dialogue of the training files."""
+        """Return the split to which a dialogue of the training files is assigned."""
         if not self.test and not self.dev:
             return "train"
         return self.get_split_by_number(compute_sampling_number(dialogue, self.seed, "split"))
 
     def get_split_by_number(self, number: int) -> str:
-        """Return the split of a dialogue of the training files from its number."""
+        """Return the split to which a dialogue's number assigns it."""
         if self.moved and (split := self.moved.get(str(number))):
             return split
         return "test" if number < self.test else "dev" if number < self.dev else "train"
@@ -68,7 +68,7 @@ def sample_splits(
     groups: Sequence[int] = (),
     kept: Collection[int] = (),
 ) -> SplitAssignment:
-    """Return the assignment of training dialogues to train, dev and test.
+    """Assign training dialogues to train, dev and test at random.
 
     Args:
         numbers: numbers of all dialogues in the training files (``compute_sampling_number``).
@@ -101,7 +101,7 @@ def sample_splits(
 def _sample_groups(
     sizes: Mapping[int, int], counts: Mapping[str, int], kept: Collection[int]
 ) -> dict[int, str]:
-    """Return a mapping from group to split for the groups that are sampled for dev and test.
+    """Map the groups that are sampled for dev and test to their split.
 
     The groups are tried in the order of their numbers, those in ``kept`` last. A group that is
     larger than the rest of a split is skipped, unless the split would stay empty.
@@ -164,5 +164,5 @@ def _count_fraction(total: int, share: float) -> int:
 
 
 def _find_limit(ordered: list[int], count: int) -> int:
-    """Return the limit below which there are exactly ``count`` of the sorted numbers."""
+    """Return the number below which exactly ``count`` of the sorted numbers lie."""
     return ordered[count] if count < len(ordered) else 2**63

@@ -21,7 +21,7 @@ TextDigests = Mapping[str, str]
 def guess_scope(
     files: Sequence[tuple[str, TextDigests]],
 ) -> tuple[Literal["split", "file"], int] | None:
-    """Return the scope in which dialogue names are unique, and the number of conflicting names.
+    """Guess if dialogue names are unique only within a split or file, and count conflicts.
 
     A name conflicts if two files have it with different texts. The result is None if names are
     unique everywhere, or if several files have the same dialogues.
@@ -44,7 +44,7 @@ def guess_scope(
 
 
 def read_text_digests(rows: Iterable[SourceRow], section: DialogueSection) -> TextDigests:
-    """Return the digest of each dialogue's text by name, up to the first unreadable row."""
+    """Map each dialogue name to the digest of its text, up to the first unreadable row."""
     texts: dict[str, str] = {}
     with suppress(DataError):
         for dialogue in read_dialogues(rows, section, ""):

@@ -140,17 +140,17 @@ class DialogueSection(Section):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The fields with the text of a turn. Empty if turns are texts themselves."""
+        """Fields that contain the text of a turn. Empty if turns are texts themselves."""
         return (self.text,) if isinstance(self.text, str) else self.text or ()
 
     @property
     def id_field(self) -> str | None:
-        """The field that names the dialogue."""
+        """Field that names the dialogue."""
         return self.id.field if isinstance(self.id, DialogueName) else self.id
 
     @property
     def by_turn(self) -> bool:
-        """True if a row is an utterance, so that several rows form a dialogue."""
+        """True if each row is a turn, so that several rows form a dialogue."""
         return self.turns is None and self.id is not None
 
 
@@ -293,7 +293,7 @@ class Declaration(Section):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """The keys, apart from files, that affect the instances of all tasks, without defaults."""
+        """Keys (except files and defaults) that affect how all tasks are read."""
         return self.model_dump(include={"dialogue", "shares", "few_sample"}, exclude_defaults=True)
 
 
@@ -302,5 +302,5 @@ SOURCE_KEYS = frozenset({"files", "hub"})
 
 
 def is_declaration(section: Any) -> bool:
-    """Return whether a section under ``datasets`` declares a dataset instead of naming one."""
+    """Return whether a section of ``datasets`` declares a new dataset."""
     return isinstance(section, Mapping) and not SOURCE_KEYS.isdisjoint(section)

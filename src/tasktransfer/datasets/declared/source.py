@@ -40,10 +40,10 @@ class Source(Protocol):
     def location(self) -> str: ...
 
     def compute_digest(self, memo: Path | None) -> str:
-        """Return the digest of the content, which does not depend on paths."""
+        """Return the digest of the content, independent of paths."""
 
     def read_dialogues(self, split: str) -> Iterator[DeclaredDialogue]:
-        """Yield the dialogues of a split, in the order of the source."""
+        """Yield the dialogues of a split, in the source's order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class FileSource:
 
 
 def _compute_file_digests(file: DataFile, digests: Digests) -> dict[str, str]:
-    """Return the digests of a file's parts, and of its interpretation if that can differ.
+    """Return the digests of a file's parts, and of its parsing where that may differ.
 
     Examples are a CSV file whose rows differ from its header, and labels of a table that are read
     by name. Another interpretation gives other instances.
@@ -134,7 +134,7 @@ class HubSource:
         return f"{self.name} on the hub"
 
     def compute_digest(self, memo: Path | None) -> str:
-        """Return the digest of the rows, cached in ``memo``'s folder.
+        """Return the digest of the rows, cached in the folder of ``memo``.
 
         A study keeps the digest of its first start, even if the branch moves.
         """
@@ -167,7 +167,7 @@ class HubSource:
 
 
 def open_source(declaration: Declaration, key: str) -> Source:
-    """Return the source of a declaration.
+    """Open the source of a declared dataset.
 
     Args:
         declaration: the declaration.

@@ -28,7 +28,7 @@ class SourceRow(NamedTuple):
 
 
 def build_row(number: int, value: Any, location: Location) -> SourceRow:
-    """Return the row of an object, or of a list of objects, lists or texts (as ``items``).
+    """Convert an object, or a list of objects, lists or texts, to a source row.
 
     Raises:
         DataError: the value has another type.

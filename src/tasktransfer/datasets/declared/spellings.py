@@ -30,7 +30,7 @@ Spellings = Mapping[str, str]
 
 @lru_cache(maxsize=4096)
 def normalise_label(label: str) -> str:
-    """Return the plain spelling of a label, which is empty if it has no visible character.
+    """Return a label in plain spelling, or "" if it has no visible character.
 
     It is composed Unicode without zero-width characters and without outer spaces. Whole numbers
     have no fraction, and true and false are in lower case.
@@ -57,7 +57,7 @@ def _normalise_character(character: str) -> str:
 
 
 def merge_spellings(labels: Iterable[str], listed: Collection[str] = ()) -> dict[str, str]:
-    """Return the spellings that another label replaces, each with that label.
+    """Map each spelling that is replaced to the label that replaces it.
 
     Args:
         labels: labels in the files.
@@ -75,7 +75,7 @@ def merge_spellings(labels: Iterable[str], listed: Collection[str] = ()) -> dict
 
 
 def describe_merged_spellings(task: str, spellings: Spellings) -> Iterator[str]:
-    """Yield a note for each label that has several spellings."""
+    """Yield a note for each label with several spellings."""
     by_label: dict[str, list[str]] = {}
     for spelling, label in spellings.items():
         by_label.setdefault(label, []).append(spelling)
@@ -100,14 +100,14 @@ class ValueForms:
     plain: set[str] = field(default_factory=set)
 
     def add(self, label: str, value: object) -> None:
-        """Record the value from which a label was read."""
+        """Record the original value of a label."""
         if value == label:
             self.plain.add(label)
         elif len(forms := self.by_label.setdefault(label, set())) < MAX_FORMS:
             forms.add(f"{value!r:.40}")
 
     def list_notes(self, task: str) -> Iterator[str]:
-        """Yield a note for each label that occurs in several forms."""
+        """Yield a note for each label that occurs in different forms."""
         for label, found in self.by_label.items():
             forms = sorted(found) + ([repr(label)] if label in self.plain else [])
             if len(forms) > 1:
@@ -115,7 +115,7 @@ class ValueForms:
 
 
 def describe_missing_words(task: str, counts: Mapping[str, int]) -> Iterator[str]:
-    """Yield a note for each label that tables use for a missing value."""
+    """Yield a note for each label that usually stands for a missing value."""
     for label, count in counts.items():
         if label.casefold() in MISSING_VALUE_WORDS:
             yield (
@@ -125,7 +125,7 @@ def describe_missing_words(task: str, counts: Mapping[str, int]) -> Iterator[str
 
 
 def format_labels(labels: Collection[str]) -> str:
-    """Return a text with the first labels, quoted, and the number of the others."""
+    """Format the first labels in quotes, and count the others."""
     shown = ", ".join(f"{label!r:.60}" for label in list(labels)[:MAX_SHOWN_LABELS])
     more = len(labels) - MAX_SHOWN_LABELS
     return f"{shown} and {more:,} more" if more > 0 else shown

@@ -25,13 +25,13 @@ class SplitDialogues:
         self.counts = {task: array("l") for task in self.tasks}
 
     def add(self, few_number: int, counts: list[int]) -> None:
-        """Add a dialogue with its number and the number of its instances of each task."""
+        """Add a dialogue with its number and its numbers of instances by task."""
         self.few.append(few_number)
         for task, count in zip(self.tasks, counts, strict=True):
             self.counts[task].append(count)
 
     def count_instances_below(self, task: str, limit: int) -> int:
-        """Return the number of a task's instances on dialogues with numbers below a limit."""
+        """Count a task's instances on dialogues whose numbers are below a limit."""
         both = zip(self.few, self.counts[task], strict=True)
         return sum(count for number, count in both if number < limit)
 
@@ -39,6 +39,6 @@ class SplitDialogues:
 def count_few_dialogues(
     dialogues: SplitDialogues, split: str, draws: Mapping[str, Mapping[str, int]]
 ) -> int:
-    """Return the number of dialogues in the few-sample subset of at least one task."""
+    """Count the dialogues in the few-sample subset of at least one task."""
     limits = [limit[split] for limit in draws.values() if split in limit]
     return sum(number < max(limits) for number in dialogues.few) if limits else len(dialogues.few)

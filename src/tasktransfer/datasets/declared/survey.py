@@ -82,7 +82,7 @@ class Survey:
 def get_survey(
     declaration: Declaration, source: Source, name: str, digest: str, memo: Path | None
 ) -> Survey:
-    """Return the survey of a dataset, from the cache file ``memo`` or from its rows.
+    """Return the survey of a dataset, from the cache file ``memo`` or after reading all rows.
 
     Raises:
         DataError: a row cannot be read, a dialogue is in two splits, or a label of dev or test is
@@ -107,7 +107,7 @@ def get_survey_path(folder: Path, name: str, declaration: Declaration) -> Path:
 
 
 def read_cached_survey(memo: Path) -> Survey | None:
-    """Return the survey in a cache file, or None if the file has no survey of this version."""
+    """Read the survey from a cache file, or return None if its version is outdated."""
     content = json_text.read_object(memo)
     if content.pop("version", None) != SURVEY_VERSION:
         return None
@@ -259,7 +259,7 @@ class _Surveyor:
     def _count_instance(
         self, counts: _TaskCounts, instance: Instance, labels: dict[str, str]
     ) -> None:
-        """Count an instance, and add its labels to the labels of its dialogue."""
+        """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
         counts.longest = max(counts.longest, *map(len, instance.target))
         if section.kind == "multiple_choice":
@@ -271,7 +271,7 @@ class _Surveyor:
     # --- all dialogues ---
 
     def _sample_missing_splits(self, needed: tuple[str, ...]) -> SplitAssignment:
-        """Return the assignment of training dialogues to the splits without files."""
+        """Assign training dialogues to the splits without files."""
         numbers, shares = self.numbers["train"], self.declaration.shares
         if not needed:
             return sample_splits(numbers, shares, needed)
@@ -365,7 +365,7 @@ class _Surveyor:
 
 
 def describe_skipped(task: str, count: int) -> str:
-    """Return the note about skipped items without an answer."""
+    """Describe how many items without an answer were skipped."""
     verb = "is" if count == 1 else "are"
     return (
         f"{task}: {format_quantity(count, 'item')} without an answer {verb} skipped (missing: skip)"
@@ -373,7 +373,7 @@ def describe_skipped(task: str, count: int) -> str:
 
 
 def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:
-    """Return the number of words in the context up to each turn, by the turn's end offset.
+    """Map the end offset of each turn to the number of words up to it.
 
     The context of an instance ends with a turn.
     """
@@ -387,7 +387,7 @@ def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:
 def select_dialogues(
     source: Source, split: str, assignment: SplitAssignment
 ) -> Iterator[DeclaredDialogue]:
-    """Yield the dialogues of a split that has its own files or is sampled from train."""
+    """Yield the dialogues of a split from its own files, or sampled from train."""
     own: str = split if split in source.splits else "train"
     for dialogue in source.read_dialogues(own):
         if not dialogue.turns:  # No turn has text (dialogue.skip: empty).

@@ -77,7 +77,7 @@ def read_saved_rows(path: Path, notes: list[str]) -> Iterator[SourceRow]:
 def read_hub_rows(
     name: str, config: str | None, split: str, revision: str | None
 ) -> Iterator[SourceRow]:
-    """Yield the rows of a split of a dataset on the hub, from the library's cache if possible.
+    """Yield the rows of a dataset on the hub, from the local cache if possible.
 
     Raises:
         DataError: the dataset cannot be loaded. The message quotes the library's message.
@@ -96,7 +96,7 @@ def read_hub_rows(
 
 
 def find_named_labels(path: Path, form: str) -> dict[str, Any]:
-    """Return the fields of a table that have named labels, with their types.
+    """Return the fields of a table whose labels have names, with their types.
 
     Args:
         path: the file or folder.
@@ -128,7 +128,7 @@ def _read_arrow(path: Path, name: str, notes: list[str]) -> Iterator[SourceRow]:
 
 
 def _open_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
-    """Return the schema and the batches of an Arrow stream or file.
+    """Open an Arrow stream or file, and return its schema and batches.
 
     One thread unpacks the batches one at a time, in memory that ``limit_memory`` counts.
     """
@@ -189,7 +189,7 @@ class _BatchReader:
                     yield SourceRow(number, values, location)
 
     def _limit_size(self, batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[Any]:
-        """Yield the batches. Raises DataError if they take far more memory than dialogues do."""
+        """Yield batches, and raise DataError if they are far larger than dialogues usually are."""
         waiting, taken = iter(batches), 0
         while True:
             try:
@@ -207,7 +207,7 @@ class _BatchReader:
             yield batch
 
     def _check_size(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Raise DataError if rows as Python values would be larger than dialogues."""
+        """Raise DataError if the rows would take far more memory than dialogues usually do."""
         if rows.nbytes > MAX_BATCH_BYTES:
             raise self._build_size_error(_TOO_MUCH_MEMORY)
         if any(_count_values(column) > BATCH_ROWS * MAX_VALUES for column in rows.columns):
@@ -221,7 +221,7 @@ class _BatchReader:
 
 
 def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
-    """Return the number of values in a column, including items of lists and fields of structs."""
+    """Count the values in a column, including list items and struct fields."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(_count_values, column.chunks))
     if pa.types.is_struct(column.type):
@@ -233,7 +233,7 @@ def _count_values(column: pa.Array | pa.ChunkedArray) -> int:
 
 
 def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
-    """Return the types of ``datasets`` in a schema's metadata, or {} if it has none."""
+    """Read the types of ``datasets`` from a schema's metadata, or return {} without any."""
     try:
         features = json_text.loads((schema.metadata or {})[_FEATURES_KEY])["info"]["features"]
     except (KeyError, TypeError, ValueError):
@@ -243,7 +243,7 @@ def _read_features(schema: pa.Schema) -> Mapping[str, Any]:
 
 
 def _select_named_labels(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the types that contain named labels at any depth."""
+    """Return the types that contain named labels at any level."""
     return {key: feature for key, feature in features.items() if _has_named_labels(feature)}
 
 
@@ -257,7 +257,7 @@ def _has_named_labels(feature: Any) -> bool:
 
 
 def _replace_label_numbers(value: Any, feature: Any, location: Location) -> Any:
-    """Return a value in which names replace the numbers of labels. -1 is a missing label.
+    """Replace label numbers in a value by names. The number -1 is a missing label.
 
     Raises:
         DataError: a number has no name.
@@ -297,7 +297,7 @@ READERS: Mapping[str, Callable[[Path, list[str]], Iterator[SourceRow]]] = {
 
 
 def _import_datasets() -> Any:
-    """Return the module ``datasets``, without progress bars and without torch.
+    """Import ``datasets`` without progress bars and without torch.
 
     Its import takes a second. Importing torch for a class that is not used here would take another
     second and 200 MB.
@@ -338,7 +338,7 @@ def _check_cache_writable(cache: Path) -> None:
 
 @contextmanager
 def _convert_errors(path: Path | str, remedy: str) -> Iterator[None]:
-    """Convert exceptions of a library to DataError."""
+    """Convert a library's exceptions to DataError."""
     try:
         yield
     except (DataError, GeneratorExit, MemoryError, KeyboardInterrupt):

@@ -184,5 +184,5 @@ class TaskSection(Section):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The metrics of the task: those of the declaration, or the default ones."""
+        """Metrics of the task, declared or by default."""
         return self.metrics or DEFAULT_METRICS.get(self.kind, METRICS[self.kind])

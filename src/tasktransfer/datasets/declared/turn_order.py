@@ -15,7 +15,7 @@ _NOT_SORTABLE = re.compile(r"/|\b[ap]\.?m\b", re.IGNORECASE)
 
 
 def build_sort_keys(values: Sequence[Any]) -> Keys | None:
-    """Return keys that sort values by number, by date or by the numbers in names like ``d0_12``.
+    """Return sort keys for values that are numbers, dates or names with numbers (``d0_12``).
 
     The result is None if the values are of another kind or of different kinds.
     """
@@ -43,7 +43,7 @@ def _parse_number(value: Any) -> float | int | None:
 
 
 def _parse_zoned_date(value: Any) -> datetime | None:
-    """Return a date with a time zone in UTC, or None for other values."""
+    """Parse a date with a time zone and convert it to UTC, or return None for other values."""
     found = _parse_date(value)
     return found.astimezone(UTC) if found is not None and found.tzinfo else None
 
@@ -65,7 +65,7 @@ def _parse_date(value: Any) -> datetime | None:
 
 
 def _split_numbers(value: Any) -> list[str]:
-    """Return the alternating texts and numbers in a name, or [] if it is not sortable."""
+    """Split a name into texts and numbers for sorting, or return [] for unsortable values."""
     if not isinstance(value, str) or _NOT_SORTABLE.search(value):
         return []
     return _DIGITS.split(value.strip())

@@ -80,13 +80,13 @@ class AnnotatedDialogue:
 
 
 def format_utterance(speakers: Iterable[str], utterance: str) -> str:
-    """Return ``speaker: utterance``, or the utterance alone if it has no speakers."""
+    """Format an utterance as ``speaker: utterance``, or alone without speakers."""
     names = " ".join(speakers)
     return f"{names}: {utterance}" if names else utterance
 
 
 def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) -> Turn:
-    """Return the turn with an id. Raises DataError if there is none."""
+    """Return the turn with an ID. Raises DataError if there is none."""
     if isinstance(turn_id, (str, int)) and not isinstance(turn_id, bool):
         position = dialogue.positions.get(turn_id)
         if position is not None:
@@ -98,7 +98,7 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
 def join_turns(
     dialogue: AnnotatedDialogue, table: Table, key: str, location: Location
 ) -> tuple[str, tuple[int, ...]]:
-    """Return the joined text of the turns with the ids at ``key``, and the offset of each turn.
+    """Join the turns whose IDs are at ``key``, and return the offset of each turn.
 
     The turns are in the order of the list.
     """
@@ -113,12 +113,12 @@ def join_turns(
 
 
 def parse_json_object(content: bytes, file: str) -> Table:
-    """Return the object in a JSON file. Raises DataError with line and column if it is invalid."""
+    """Parse a JSON file that contains an object. Raises DataError with line and column."""
     return as_table(parse_json(content, file), Location(file, remedy=AGAIN))
 
 
 def parse_dialogues(release: Table, file: str) -> dict[str, AnnotatedDialogue]:
-    """Return a mapping from id to dialogue of a release, in the order of the file.
+    """Map IDs to the dialogues of a release, in the order of the file.
 
     Raises:
         DataError: a type is wrong, a key is missing or an id is repeated.
@@ -192,7 +192,7 @@ class AnnotatedTask(NamedTuple):
 
 
 def read_utterance_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield one instance per labelled turn (emotions, dialogue acts).
+    """Yield one instance per labelled turn (emotion or dialogue act).
 
     The context ends with the turn.
     """
@@ -271,18 +271,18 @@ def build_span_instance(
 
 
 def read_items(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """Yield the annotated items in the list at ``key``, located by their instance_id."""
+    """Yield the annotated items in the list at ``key``, with their locations."""
     for item, spot in iterate_objects(table, key, location):
         yield item, add_instance_name(item, spot)
 
 
 def add_instance_name(item: Table, location: Location) -> Location:
-    """Return the location with the item's instance_id."""
+    """Return a location that also names the item's instance_id."""
     return location.locate_instance(get_name(item, "instance_id", location))
 
 
 def get_query_texts(item: Table, keys: tuple[str, ...], location: Location) -> dict[str, str]:
-    """Return the texts of a query by key."""
+    """Return the texts of a query, by key."""
     return {key: get_text(item, key, location) for key in keys}
 
 
@@ -305,7 +305,7 @@ def check_label(label: str, task: Task, location: Location) -> None:
 def get_choice(
     item: Table, task: Task, location: Location
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options, and the number of the gold option as text.
+    """Return the options, and the gold option's number as text.
 
     The number is a text or an integer in the release.
     """
@@ -325,12 +325,12 @@ def get_choice(
 
 
 def check_span_offset(text: str, start: int, whole: str, where: str, location: Location) -> None:
-    """Raise DataError unless ``whole`` has the text at ``start``. ``where`` names ``whole``."""
+    """Raise DataError if ``whole`` does not contain the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         found = whole[max(start, 0) : max(start, 0) + len(text)]
         raise location.error(f"{text!r} is not in {where} at {start}, which has {found!r} there")
 
 
 def remove_duplicates(values: Iterable[Answer]) -> tuple[Answer, ...]:
-    """Return the values without duplicates, in their original order."""
+    """Return the distinct values in their original order."""
     return tuple(dict.fromkeys(values))

@@ -55,22 +55,22 @@ class Source:
     kind: SourceKind
 
     def get_location(self, name: str) -> str:
-        """Return the location of the file ``name`` of this release, for messages."""
+        """Return the location of a release's file ``name`` for messages."""
         return f"{self.path}/{name}" if self.kind == "folder" else f"{self.path} ({name})"
 
 
 def get_json_file_name(dataset: str) -> str:
-    """Return the official name of the file with the dialogues of ``dataset``."""
+    """Return the official name of the JSON file with a dataset's dialogues."""
     return f"TLiDB_{dataset}.json"
 
 
 def list_official_files(dataset: str) -> tuple[str, ...]:
-    """Return the names of the six files of a release, in a fixed order."""
+    """Return the names of a release's six files in a fixed order."""
     return (get_json_file_name(dataset), *ID_FILES.values(), *FEW_SAMPLE_ID_FILES.values())
 
 
 def find_source(path: Path | str, dataset: str) -> Source:
-    """Return the release of ``dataset`` under ``path``, without opening it.
+    """Find the release of ``dataset`` at ``path``, without opening it.
 
     The search order is ``<path>/TLiDB_<dataset>/``, ``<path>/TLiDB_<dataset>.zip``, and ``path``
     itself as such a folder or zip.
@@ -104,12 +104,12 @@ def find_source(path: Path | str, dataset: str) -> Source:
 
 
 def read_file(source: Source, name: str) -> bytes:
-    """Return the content of an official file. Raises DataError if it is missing or unsafe."""
+    """Read an official file. Raises DataError if it is missing or unsafe."""
     return b"".join(stream_files(source, (name,))[name])
 
 
 def read_files(source: Source) -> dict[str, bytes]:
-    """Return a mapping from name to content of all official files.
+    """Read all official files, as a mapping from name to content.
 
     Raises:
         DataError: a file is missing or unsafe.
@@ -119,7 +119,7 @@ def read_files(source: Source) -> dict[str, bytes]:
 
 
 def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[bytes]]:
-    """Return a mapping from name to iterator over the chunks of the file's content.
+    """Map each official file to an iterator over the chunks of its content.
 
     Missing files are detected first. The size limits apply to all files of a call together.
 
@@ -139,7 +139,7 @@ def stream_files(source: Source, names: tuple[str, ...]) -> dict[str, Iterator[b
 
 
 def find_folder_files(source: Source) -> dict[str, Path]:
-    """Return the official files of a folder, after checking that they are inside the folder."""
+    """Return the official files of a folder, and refuse files outside the folder."""
     return {name: _find_folder_file(source, name) for name in list_official_files(source.dataset)}
 
 
@@ -197,7 +197,7 @@ def _open_checked_zip(source: Source) -> SafeZip:
 
 
 def _find_member(source: Source, packed: SafeZip, name: str) -> str | None:
-    """Return the path of an official file in the zip, or None if it is missing."""
+    """Find the path of an official file in a zip, or return None if it is missing."""
     paths = (f"TLiDB_{source.dataset}/{name}", name)
     return next((path for path in paths if path in packed.members), None)
 
@@ -210,7 +210,7 @@ def _read_zip_chunks(source: Source, packed: SafeZip, member: str) -> Iterator[b
 
 
 def compute_release_revision(path: Path | str, dataset: str, memo: Path | None = None) -> str:
-    """Return the digest (SHA-256, hex) of the release of ``dataset`` under ``path``.
+    """Return the digest (SHA-256, hex) of the release of ``dataset`` at ``path``.
 
     It covers the official file names and their contents, so a folder and a zip with the same files
     have the same revision.
@@ -231,7 +231,7 @@ def compute_release_revision(path: Path | str, dataset: str, memo: Path | None =
 
 
 def _compute_member_digests(source: Source, digests: Digests) -> dict[str, str]:
-    """Return the digests of a zip's official files by name, cached by the state of the zip."""
+    """Return the digests of the official files in a zip by name, cached by the zip's state."""
     state = source.path.stat()
     names = list_official_files(source.dataset)
     keys = {name: f"{source.path.absolute()}::{name}" for name in names}

@@ -33,7 +33,7 @@ FEW_SAMPLE_FRACTION = 0.1
 def build_feta_dataset(
     name: str, tasks: tuple[AnnotatedTask, ...], tiny: TinyPart, shared: float = 0.0
 ) -> Dataset:
-    """Return a dataset with a release in FETA's format.
+    """Return a dataset whose releases have FETA's format.
 
     Args:
         name: name of the dataset.

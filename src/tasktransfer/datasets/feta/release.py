@@ -61,7 +61,7 @@ class ParsedRelease:
 
 
 def parse_release(path: Path | str, dataset: str, tasks: Iterable[AnnotatedTask]) -> ParsedRelease:
-    """Return the release of ``dataset`` under ``path``, parsed and checked.
+    """Parse and check the release of ``dataset`` at ``path``.
 
     This checks files, JSON, dataset name, labels, dialogues, turns and splits. Annotations are
     checked when ``read_instances`` reads them.
@@ -93,7 +93,7 @@ def parse_release(path: Path | str, dataset: str, tasks: Iterable[AnnotatedTask]
 def read_instances(
     release: ParsedRelease, task: str, split: str, few_sample: bool
 ) -> Iterator[Instance]:
-    """Yield the instances of ``task`` on ``split``, in the order of the release's dialogues.
+    """Yield the instances of ``task`` in ``split``, in the release's order of dialogues.
 
     Instances are read from dialogues whose ``dialogue_metadata`` contains the task.
 
@@ -128,7 +128,7 @@ def _check_dataset_name(metadata: Table, dataset: str, location: Location) -> No
 
 
 def _is_synthetic(metadata: Table, location: Location) -> bool:
-    """Return whether the metadata marks the dialogues as generated.
+    """Return whether the release's metadata marks its dialogues as generated.
 
     The official release does not have the key. Values other than true and false raise an error,
     because generated dialogues must not be mistaken for real ones.
@@ -145,7 +145,7 @@ def _is_synthetic(metadata: Table, location: Location) -> bool:
 def _select_listed_tasks(
     metadata: Table, tasks: Iterable[AnnotatedTask], location: Location
 ) -> dict[str, AnnotatedTask]:
-    """Return a mapping from name to task for the given tasks that the metadata lists."""
+    """Map the names of those tasks that the release's metadata lists to their cards."""
     listed = get_texts(metadata, "tasks", location)
     details = get_table(metadata, "task_metadata", location)
     by_name = {task.card.name: task for task in tasks}

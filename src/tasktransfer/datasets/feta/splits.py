@@ -29,17 +29,17 @@ class SplitIds:
     few_sample: dict[str, tuple[str, ...]]
 
     def get_ids(self, split: str, few_sample: bool) -> tuple[str, ...]:
-        """Return the ids of ``split`` in the few-sample or the full-data setting."""
+        """Return the dialogue IDs of ``split`` in the few-sample or the full-data setting."""
         return self.few_sample.get(split, self.full[split]) if few_sample else self.full[split]
 
 
 def get_id_file_name(split: str, few_sample: bool) -> str:
-    """Return the official name of the file with the dialogue ids of ``split``."""
+    """Return the official name of the file with the dialogue IDs of ``split``."""
     return FEW_SAMPLE_ID_FILES.get(split, ID_FILES[split]) if few_sample else ID_FILES[split]
 
 
 def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
-    """Return the splits of a release from the bytes of its id files.
+    """Parse the splits of a release from the bytes of its ID files.
 
     Raises:
         DataError: a file is empty, an id is repeated, a dialogue is in two splits, or a few-sample
@@ -65,7 +65,7 @@ def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
 def check_dialogues_present(
     source: Source, ids: SplitIds, split: str, few_sample: bool, known: Collection[str]
 ) -> None:
-    """Raise DataError if dialogues of ``split`` are missing from ``known``, the release's ids."""
+    """Raise DataError if dialogues of ``split`` are not among the release's IDs (``known``)."""
     wanted = ids.get_ids(split, few_sample)
     absent = [dialogue for dialogue in wanted if dialogue not in known]
     if not absent:
@@ -87,7 +87,7 @@ def check_dialogues_present(
 
 
 def map_dialogues_to_splits(ids: SplitIds) -> dict[str, str]:
-    """Return a mapping from dialogue id to split in the full-data setting."""
+    """Map each dialogue ID to its split in the full-data setting."""
     return {dialogue: split for split in SPLITS for dialogue in ids.full[split]}
 
 

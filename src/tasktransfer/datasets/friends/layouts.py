@@ -36,7 +36,7 @@ PHRASE_WORDS = 4
 
 
 def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances about the entity that a placeholder replaces (reading comprehension).
+    """Yield instances that ask which entity a placeholder replaces (reading comprehension).
 
     The release has entities in lower case, but not the dialogue. Therefore the answer's mentions
     are searched as whole words, ignoring case. The start is the offset of the first mention, or -1
@@ -67,7 +67,7 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_mentions(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances about the character that a mention refers to (character identification).
+    """Yield instances that ask which character a mention refers to (character identification).
 
     A turn may have several mentions.
     """
@@ -102,7 +102,7 @@ def extract_phrase(utterance: str, start: int, end: int) -> str:
 
 
 def read_spans_in_turns(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield questions whose answer is a span of a turn or the name of its speaker (FriendsQA)."""
+    """Yield questions whose answers are spans of a turn or speakers' names (FriendsQA)."""
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         for item, location in read_items(group, "qas", outer):
             answers = [
@@ -133,7 +133,7 @@ def _read_turn_span(
 
 
 def read_traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances with one answer per trait of a speaker (personality).
+    """Yield instances with one answer per personality trait of a speaker.
 
     The traits are in the order of the card's outputs.
     """
@@ -149,7 +149,7 @@ def read_traits(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
 
 
 def read_entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances with all relations between head and tail in some turns (DialogRE)."""
+    """Yield instances with all relations between two entities in some turns (DialogRE)."""
     for group, outer in iterate_objects(dialogue.raw, task.name, dialogue.location):
         context, turns = join_turns(dialogue, group, "turns", outer)
         for item, location in read_items(group, "relation_triples", outer):

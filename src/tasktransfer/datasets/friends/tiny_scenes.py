@@ -36,7 +36,7 @@ class Company:
 
 
 def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
-    """Append a turn to a dialogue, and return it. A note has no speakers."""
+    """Append a turn, or a note without speakers, to a dialogue, and return it."""
     turn: Json = {
         "turn_id": len(dialogue["dialogue"]),
         "speakers": speakers,
@@ -47,7 +47,7 @@ def add_turn(dialogue: Json, speakers: list[str], utterance: str) -> Json:
 
 
 def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add turns in which one friend has bought something and the other describes themselves.
+    """Add turns in which a friend has bought something and another describes themselves.
 
     The note at the start of the scene names two passers-by.
     """
@@ -64,7 +64,7 @@ def _add_errand(dialogue: Json, role: Role, company: Company, rng: Random) -> No
 def _add_comprehension_queries(
     dialogue: Json, role: Role, company: Company, thing: str, rng: Random
 ) -> None:
-    """Add three queries, about the friend who bought the thing and about a passer-by."""
+    """Add three queries, on the friend who bought something and on a passer-by."""
     entities = [company.speaker, company.passer_by, company.other_passer_by]
     dialogue["dialogue_metadata"]["reading_comprehension"] = {
         "scene_entities": [name.lower() for name in shuffle_values(rng, entities)]
@@ -85,7 +85,7 @@ def _add_comprehension_queries(
 
 
 def _add_questions(dialogue: Json, role: Role, company: Company, bought: Json, thing: str) -> None:
-    """Add two questions about the purchase, with two gold answers, and one about the buyer."""
+    """Add two questions on the purchase (with two gold answers), and one on the buyer."""
     what = [
         _build_text_answer(bought, f"the {thing}"),
         _build_text_answer(bought, thing),
@@ -126,14 +126,14 @@ def _build_text_answer(turn: Json, text: str) -> Json:
 
 
 def _add_portrait(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add turns in which a friend describes themselves and the other friend replies."""
+    """Add turns in which a friend describes themselves and another friend replies."""
     present = _add_trait_turns(dialogue, company.speaker, 1 + sample_integer(rng, 4), rng)
     add_turn(dialogue, [company.listener], sample_value(rng, words.PORTRAIT_REPLIES))
     _add_personality(dialogue, role, company.speaker, present)
 
 
 def _add_trait_turns(dialogue: Json, speaker: str, count: int, rng: Random) -> list[str]:
-    """Add turns with ``count`` trait words by a speaker, two per turn, and return the traits."""
+    """Add turns with two trait words each by a speaker, and return the traits."""
     present = shuffle_values(rng, tuple(words.TRAITS))[:count]
     traits = [sample_value(rng, words.TRAITS[trait]) for trait in present]
     for first, second in zip_longest(traits[::2], traits[1::2]):
@@ -157,7 +157,7 @@ def _add_personality(dialogue: Json, role: Role, speaker: str, present: list[str
 
 
 def _add_kinship(dialogue: Json, role: Role, company: Company, rng: Random) -> None:
-    """Add a turn about the relation of two people, and two turns that mention someone by nickname.
+    """Add turns about the relation of two people, in which nicknames are mentioned.
 
     All three contain the kinship word. Some scenes ask about the speaker, who has no relation.
     """

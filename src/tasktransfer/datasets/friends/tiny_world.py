@@ -40,7 +40,7 @@ SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
 
 
 def list_scene_ids(dialogues: int) -> list[str]:
-    """Return the scene ids (season, episode, scene) in the order of the release's file."""
+    """Return the scene IDs (season, episode, scene) in the order of the generated file."""
     ids = []
     for number in range(dialogues):
         episode, scene = divmod(number, SCENES_PER_EPISODE)
@@ -50,7 +50,7 @@ def list_scene_ids(dialogues: int) -> list[str]:
 
 
 def generate_dialogues(seed: int, dialogues: int) -> list[tuple[Role, Json]]:
-    """Return the generated scenes with their roles, in the order of the file."""
+    """Return the generated scenes with their roles, in the order of the generated file."""
     roles = assign_roles(
         seed, "friends", list_scene_ids(dialogues), words.MOOD_WORDS, tuple(SCENES)
     )
@@ -97,7 +97,7 @@ def _add_opening(dialogue: Json, role: Role, company: Company, rng: Random) -> N
 
 
 def _label_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
-    """Label the emotion of the opening and of the next turn, for one of the two emotion tasks.
+    """Label the emotions of the opening turn and of the reply, for one of two emotion tasks.
 
     The training scenes of the target have only the common mood words. The mood of the opening
     extends to the next turn.
@@ -118,7 +118,7 @@ def _label_mood(dialogue: Json, role: Role, first_spoken: int) -> None:
 
 
 def _build_release_task_metadata(card: Task) -> Json:
-    """Return a task's metadata as in the official release.
+    """Return a task's metadata in the official release's format.
 
     The release has a list with the single setting of its multi-label F1, without the average.
     """

@@ -41,7 +41,7 @@ MAX_SPEAKER_WORDS = 3
 def find_alternating_field(
     groups: Sequence[Columns], used: Collection[str | None], *, has_label: bool
 ) -> str | None:
-    """Return the field of turns whose values alternate as speakers do, or None.
+    """Find a field of turns whose values alternate like speakers, or return None.
 
     Args:
         groups: fields of each dialogue's turns.

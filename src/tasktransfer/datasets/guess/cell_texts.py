@@ -26,7 +26,7 @@ class ParsedCells:
 
 
 def parse_cells(rows: Sequence[SourceRow]) -> tuple[list[SourceRow], ParsedCells]:
-    """Parse the lists and objects that cells contain as text.
+    """Parse cells whose texts are lists or objects.
 
     Returns:
         The rows with parsed values, and the parsed fields with notes.

@@ -40,7 +40,7 @@ class DeclarationCounts:
 def format_declaration(
     name: str, section: Mapping[str, Any], guess: Guess, counts: DeclarationCounts
 ) -> str:
-    """Return a dataset's declaration as YAML, with the numbers of dialogues and labels as comments.
+    """Format a dataset's declaration as YAML with commented numbers of dialogues and labels.
 
     Args:
         name: name of the dataset.
@@ -79,19 +79,19 @@ def _describe_label_counts(counts: Counter[str], kind: str) -> str:
 
 
 def describe_difference(answer: Sequence[Target], earlier: Sequence[Target]) -> str:
-    """Return a description of the first answers that differ, such as "'a' here and 'b' there"."""
+    """Describe the first answers that differ, as in "'a' here and 'b' there"."""
     pairs = zip_longest(answer, earlier, fillvalue=())
     here, there = next((pair for pair in pairs if pair[0] != pair[1]), ((), ()))
     return f"{', '.join(here)!r:.60} here and {', '.join(there)!r:.60} there"
 
 
 def format_first_names(names: Sequence[str]) -> str:
-    """Return a text with the first names and the number of the others."""
+    """Format the first names, and count the others."""
     return ", ".join(shorten_problems(names, ""))
 
 
 def explain_missing_label(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the problem of a file in which no field looks like a label, and its remedy."""
+    """Describe, with a remedy, a file in which no field looks like a label."""
     columns = collect_columns(rows)
     constant = [
         name
@@ -108,6 +108,6 @@ def explain_missing_label(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def shorten_problems(problems: Sequence[str], what: str = "in the same file") -> list[str]:
-    """Return the first problems of a kind, followed by a line with the number of the others."""
+    """Return the first problems of a kind, and a line that counts the others."""
     more = len(problems) - MAX_SHOWN
     return [*problems[:MAX_SHOWN], *([f"and {more:,} more {what}".rstrip()] if more > 0 else [])]

@@ -40,7 +40,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 def collect_columns(rows: Iterable[Any]) -> Columns:
-    """Return the values of each field of rows, with dotted paths for fields of objects.
+    """Collect the values of each field of rows, with dotted paths for nested fields.
 
     Fields with names that a path cannot contain, such as ``a[0]``, are left out.
     """
@@ -85,7 +85,7 @@ def flatten_object(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple
 
 
 def expand_object_lists(columns: Columns, rows: int) -> Columns:
-    """Return the columns, plus those of the objects at each position of lists of objects.
+    """Return the columns, and the fields of the objects at each position of lists.
 
     The lists must have about equal lengths. An example is ``annotations.0.result.0.value``, as
     annotation tools write it.
@@ -113,7 +113,7 @@ def expand_object_lists(columns: Columns, rows: int) -> Columns:
 
 
 def expand_lists(columns: Columns, rows: int) -> Columns:
-    """Return the columns, plus one per position of each list column whose lists contain a label.
+    """Return the columns, and one column per position of list columns that contain labels.
 
     An example of such a list is ``["a text", "a label"]``.
 
@@ -131,7 +131,7 @@ def expand_lists(columns: Columns, rows: int) -> Columns:
 
 
 def has_label_item(lists: Sequence[Sequence[Any]]) -> bool:
-    """Return whether lists of equal length have a label at one index and a text at another."""
+    """Return whether equally long lists contain a label at one index and a text at another."""
     length, count = Counter(map(len, lists)).most_common(1)[0] if lists else (0, 0)
     if not 1 < length <= MAX_LIST_LENGTH or count < MIN_FRACTION * len(lists):
         return False
@@ -151,7 +151,7 @@ def get_last_key(path: str) -> str:
 
 
 def split_field_name(name: str) -> set[str]:
-    """Return the words in a field's name in lower case, such as turn and index of ``turnIndex``."""
+    """Split a field name into lower-case words, such as turn and index for ``turnIndex``."""
     spaced = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
 
@@ -160,7 +160,7 @@ def split_field_name(name: str) -> set[str]:
 
 
 def parse_list(value: Any) -> Any:
-    """Return the list in the text of a cell. Other values are returned unchanged.
+    """Parse the list in a cell's text, and return other values unchanged.
 
     The text is JSON, a list as Python prints it, or lines of ``speaker: text``.
     """
@@ -177,13 +177,13 @@ def parse_list(value: Any) -> Any:
 
 
 def list_items(value: Any) -> list[Any]:
-    """Return the items of a list, an object of lists or a cell with a list, or [] otherwise."""
+    """Return the items of a list, of an object of lists or of a cell with a list."""
     value = parse_list(value)
     return [] if isinstance(value, str) else cells.list_items(value) or []
 
 
 def convert_list_to_object(item: Any) -> Any:
-    """Return a list, such as ``[speaker, text]``, as an object by index, or other values as is."""
+    """Convert a list, such as ``[speaker, text]``, to an object by index."""
     if not isinstance(item, list | tuple):
         return item
     return {str(place): value for place, value in enumerate(item)}
@@ -200,7 +200,7 @@ def is_object_of_lists(value: Mapping[str, Any]) -> bool:
 
 
 def are_labels(values: Sequence[Any], most: int = MAX_LABELS) -> bool:
-    """Return whether values are at most ``most`` short texts, numbers or booleans that repeat."""
+    """Return whether values look like labels: few repeated short texts, numbers or booleans."""
     filled = [value for value in values if not is_null(value)]
     if not is_mostly_true(isinstance(value, str | int | float) for value in filled):
         return False
@@ -214,7 +214,7 @@ def are_labels(values: Sequence[Any], most: int = MAX_LABELS) -> bool:
 
 
 def are_lists_of_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are lists of labels. Lists of fractions are vectors, not labels."""
+    """Return whether values are lists of labels, and not vectors of fractions."""
     lists = [value for value in values if not is_null(value)]
     if not lists or not all(isinstance(value, list | tuple) for value in lists):
         return False
@@ -223,12 +223,12 @@ def are_lists_of_labels(values: Sequence[Any]) -> bool:
 
 
 def is_text(values: Sequence[Any]) -> bool:
-    """Return whether most values of a field that are not null are texts."""
+    """Return whether most values of a field (except null) are texts."""
     return is_mostly_true(isinstance(value, str) for value in values if value is not None)
 
 
 def is_mostly_true(flags: Iterable[bool]) -> bool:
-    """Return whether most flags, and at least one, are true. The rest may be errors in the file."""
+    """Return whether most flags, and at least one, are true."""
     listed = list(flags)
     return bool(listed) and sum(listed) >= MIN_FRACTION * len(listed)
 
@@ -241,14 +241,14 @@ def is_null(value: Any) -> bool:
 
 
 def format_label(value: Any) -> str:
-    """Return a value as the label that the reader would return (``answers``)."""
+    """Return the label that the reader would read from a value (``answers``)."""
     if isinstance(value, float):
         return f"{value:.12g}"
     return str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def list_type_names(values: Iterable[Any]) -> list[str]:
-    """Return the sorted names of the values' types: numbers, texts, yes and no."""
+    """Return the sorted names of the values' types, such as numbers and texts."""
     names = [
         "yes and no" if isinstance(v, bool) else "texts" if isinstance(v, str) else "numbers"
         for v in values

@@ -90,7 +90,7 @@ class Guess:
 
 
 def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
-    """Return the declaration that fits rows best.
+    """Guess the declaration that fits rows best.
 
     Raises:
         DataError: no field looks like the text of turns. The message lists the fields.
@@ -156,7 +156,7 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
 
 
 def _describe_turn_marks(fit: DialogueFit) -> Iterator[str]:
-    """Yield a note if most texts contain a mark that usually separates turns."""
+    """Yield a note if most texts contain a mark that may separate turns."""
     texts = [dialogue.context for dialogue in fit.dialogues]
     for mark in TURN_MARKS:
         marked = sum(mark in text for text in texts)
@@ -180,7 +180,7 @@ def _describe_mixed_turns(turns: str, values: Sequence[Any]) -> Iterator[str]:
 
 
 def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
-    """Return the first rows with at most ``MAX_VALUES`` values, but at least one row."""
+    """Return the first rows, with at most ``MAX_VALUES`` values in total."""
     left = MAX_VALUES
     for number, row in enumerate(rows):
         left -= sum(len(v) if isinstance(v, list | tuple) else 1 for v in row.values.values())
@@ -190,7 +190,7 @@ def _limit_rows(rows: Sequence[SourceRow]) -> Sequence[SourceRow]:
 
 
 def _limit_dialogues(dialogues: Sequence[DeclaredDialogue]) -> Sequence[DeclaredDialogue]:
-    """Return the first dialogues with at most ``MAX_TURNS`` turns, but at least one dialogue."""
+    """Return the first dialogues, with at most ``MAX_TURNS`` turns in total."""
     left = MAX_TURNS
     for number, dialogue in enumerate(dialogues):
         left -= len(dialogue.turns)
@@ -249,7 +249,7 @@ def _get_first_key(path: str) -> str:
 
 
 def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[Section | None, str]:
-    """Return the first candidate with which most dialogues can be read, and a note.
+    """Return the first task candidate that fits most dialogues, and a note.
 
     The candidate is None if there is none, and the note may be empty.
     """
@@ -287,7 +287,7 @@ def _try_task(task: TaskGuess, dialogues: Sequence[DeclaredDialogue]) -> tuple[S
 def _find_unused_fields(
     model: DialogueSection, tasks: Mapping[str, Section], columns: Columns, turn_columns: Columns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the fields that a declaration does not use, and the text fields among them."""
+    """Return the fields that a declaration does not use, and those of them that are texts."""
     within = f"{model.turns}{LIST_MARK}." if model.turns else ""
     used = [f"{within}{path}" for path in (*model.texts, model.speaker, model.order) if path]
     used += [path for path in (model.id_field, model.turns) if path]
@@ -308,7 +308,7 @@ def _find_unused_fields(
 
 
 def _has_list_index(path: str) -> bool:
-    """Return whether a path contains the index of a list."""
+    """Return whether a path contains an index into a list."""
     return any(key.isdecimal() for key in path.split(".")[1:-1])
 
 

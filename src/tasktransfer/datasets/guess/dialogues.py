@@ -94,13 +94,13 @@ class TurnList:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """The sort key: usual names first, then shallow lists, then lists with many words."""
+        """Sort key: usual names first, then shallow lists, then lists with many words."""
         named = split_field_name(get_last_key(self.path)) & TURN_WORDS
         return (0 if named else 1, self.depth, -self.words)
 
 
 def propose_dialogues(rows: Rows) -> Iterator[Section]:
-    """Yield candidates for ``dialogue``, most likely first.
+    """Yield candidates for the section ``dialogue``, most likely first.
 
     Lists of turns come first, then rows that are utterances or dialogues of one turn.
     """
@@ -123,7 +123,7 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
 
 
 def _list_inner_rows(rows: Rows, path: str) -> Rows:
-    """Return the items of a list in each row, for ``dialogue.rows``."""
+    """Return the items of a list in each row, for the key ``dialogue.rows``."""
     items = [
         item for row in rows for item in list_items(dict(_iterate_first_values(row)).get(path))
     ]
@@ -156,7 +156,7 @@ def _find_lists(columns: Columns, rows: Rows) -> Iterator[TurnList]:
 
 
 def _find_turn_lists(path: str, lists: Sequence[list[Any]], depth: int) -> Iterator[TurnList]:
-    """Yield the lists of turns in a field, which are the field itself or lists within its items."""
+    """Yield the lists of turns in a field: the field itself, or lists in its items."""
     items = [item for some in lists for item in some]
     if is_mostly_true(isinstance(item, str) for item in items):
         texts = [item for item in items if isinstance(item, str)]
@@ -180,7 +180,7 @@ def _find_turn_lists(path: str, lists: Sequence[list[Any]], depth: int) -> Itera
 def _find_nested_turn_lists(
     path: str, items: Sequence[Sequence[Any]], depth: int
 ) -> Iterator[TurnList]:
-    """Yield lists of turns that are lists (``["Ann", "hello"]``) or that are nested in lists."""
+    """Yield lists of turns that are nested, or whose turns are lists (``["Ann", "hello"]``)."""
     inner = [item for some in items for item in some]
     is_short = len({len(item) for item in items}) == 1 and len(items[0]) <= 3
     if is_short and not any(isinstance(item, Mapping | list | tuple) for item in inner):
@@ -193,7 +193,7 @@ def _find_nested_turn_lists(
 
 
 def _find_inner_lists(path: str, columns: Columns, count: int, depth: int) -> Iterator[TurnList]:
-    """Yield lists within the objects of a list.
+    """Yield lists inside the objects of a list.
 
     They are parts of one dialogue, or separate dialogues if each object has its own name.
     """
@@ -230,7 +230,7 @@ def _count_words(values: Sequence[Any]) -> int:
 
 
 def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Section]:
-    """Yield candidates for ``text`` and ``speaker``, by name first and then by number of words.
+    """Yield candidates for ``text`` and ``speaker``, by field name, then by number of words.
 
     Args:
         columns: fields of turns or rows.
@@ -260,7 +260,7 @@ def propose_texts(columns: Columns, *, are_rows: bool = False) -> Iterator[Secti
 
 
 def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
-    """Return the path of a field's text or of the parts of its text, or None for other fields."""
+    """Return the path of the text (or of its parts) in a field, or None for other fields."""
     given = [value for value in values if value is not None]
     lists = [value for value in given if isinstance(value, list | tuple)]
     if not lists:
@@ -282,7 +282,7 @@ def _find_text_path(key: str, values: Sequence[Any]) -> str | None:
 
 
 def _find_pair(columns: Columns, texts: Mapping[str, str], *, are_rows: bool) -> tuple[str, ...]:
-    """Return two text fields, the second of which answers the first, or () if there are none."""
+    """Find two text fields, of which the second replies to the first, or return ()."""
     short = {key.lower(): key for key in columns}
     for firsts, seconds in PAIR_NAMES:
         if are_rows and firsts & QUESTION_NAMES:
@@ -315,7 +315,7 @@ def _is_text_list(value: Any) -> bool:
 
 
 def find_speaker_field(columns: Columns, texts: Sequence[str]) -> str | None:
-    """Return the field that names the speaker, or None if there is none."""
+    """Find the field with the speaker's name, or return None."""
     keys = [key for key in columns if key not in {text.partition("[]")[0] for text in texts}]
     named = [key for name in SPEAKER_NAMES for key in keys if key.lower() == name]
     named += [

@@ -52,14 +52,14 @@ class DialogueFit:
     notes: tuple[str, ...] = ()
 
     def iterate_turn_objects(self) -> Iterator[list[Any]]:
-        """Yield the objects of each dialogue's turns, in the file's order."""
+        """Yield the objects of each dialogue's turns, in the order of the file."""
         for dialogue in self.dialogues:
             turns = dialogue.turn_by_place
             yield [convert_list_to_object(turns[place].values) for place in sorted(turns)]
 
 
 def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
-    """Return the candidate with which the most rows can be read.
+    """Return the candidate with which most rows can be read.
 
     The search ends at the first candidate with which the fraction ``MIN_FRACTION`` can be read.
 
@@ -96,7 +96,7 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
 
 
 def _fit_candidate(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
-    """Return the fit of a candidate to rows, without turns that have no text.
+    """Fit a candidate to rows, ignoring turns without text.
 
     The result is None if the candidate is not valid.
     """
@@ -130,7 +130,7 @@ def _read_name(row: SourceRow, field: str) -> str:
 
 
 def _add_empty_turn_rule(fit: DialogueFit) -> DialogueFit:
-    """Return the fit, with ``skip: empty`` if turns without text seem to be intended.
+    """Add ``skip: empty`` to a fit if turns without text seem to be intended.
 
     They seem intended if many dialogues have them, or if they contain something else, such as a
     tool call.
@@ -149,7 +149,7 @@ def _add_empty_turn_rule(fit: DialogueFit) -> DialogueFit:
 
 
 def _has_extra_field(empty: Sequence[Any], turns: Iterable[Any]) -> bool:
-    """Return whether all turns without text have a field that turns with text do not have."""
+    """Return whether all turns without text have a field that other turns lack."""
     usual = {key for values in turns for key in _list_filled_keys(values)}
     return all(any(key not in usual for key in _list_filled_keys(values)) for values in empty)
 
@@ -161,7 +161,7 @@ def _list_filled_keys(values: Any) -> list[str]:
 
 
 def _add_speaker(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
-    """Return the fit, with ``speaker`` if a field with an unusual name alternates like speakers."""
+    """Add ``speaker`` to a fit if a field with an unusual name alternates like speakers."""
     model = fit.model
     if model.speaker is not None or not model.texts or not (model.turns or model.id_field):
         return fit
@@ -181,7 +181,7 @@ def _add_speaker(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
 
 
 def _add_turn_order(fit: DialogueFit, rows: Sequence[SourceRow]) -> DialogueFit:
-    """Return the fit, with ``order`` if turns are not sorted by their number or time."""
+    """Add ``order`` to a fit if turns are not sorted by their number or time."""
     groups: dict[str, list[list[Any]]] = {}
     objects_by_dialogue = list(fit.iterate_turn_objects()) if fit.model.texts else []
     for objects in objects_by_dialogue:

@@ -46,7 +46,7 @@ MIN_GROUPS = 10
 
 
 def find_dialogue_id(columns: Columns, rows: int, *, repeats: bool) -> str | None:
-    """Return the field that names dialogues, or None if there is none.
+    """Find the field that names dialogues, or return None.
 
     Args:
         columns: columns of the rows.
@@ -75,7 +75,7 @@ def find_dialogue_id(columns: Columns, rows: int, *, repeats: bool) -> str | Non
 
 
 def _find_named_grouping_field(columns: Columns, rows: int) -> str | None:
-    """Return a field with equal values in consecutive rows that names dialogues, or None.
+    """Find a field that names dialogues and has equal values in consecutive rows, or return None.
 
     The field names dialogues if its own name is a word such as ``conv``, or if the numbers of turns
     restart wherever the field's value changes.
@@ -96,7 +96,7 @@ def _find_named_grouping_field(columns: Columns, rows: int) -> str | None:
 
 
 def find_grouping_field(columns: Columns, rows: int) -> tuple[str, int] | None:
-    """Return a field with equal values in consecutive rows, and its number of values, or None.
+    """Find a field with equal values in consecutive rows, and count its values, or return None.
 
     The field does not have the name of an id, but it may name the dialogues of rows that are turns.
     A field with fewer than ``MIN_GROUPS`` values may be a label by which the rows are sorted.
@@ -112,7 +112,7 @@ def find_grouping_field(columns: Columns, rows: int) -> tuple[str, int] | None:
 
 
 def is_id_name(name: str) -> bool:
-    """Return whether a field has the name of an id."""
+    """Return whether a field is named like an ID."""
     low = name.lower()
     return low in ID_NAMES or (low.endswith("id") and not split_field_name(name) & NON_ID_WORDS)
 

@@ -40,7 +40,7 @@ def is_turn_number(groups: Sequence[Sequence[Any]]) -> bool:
 
 
 def find_unsorted_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) -> str | None:
-    """Return a field with the number or time of turns that are not in its order, or None.
+    """Find a field with the number or time of turns that are not sorted by it, or return None.
 
     Args:
         columns: field → its values in each dialogue, for fields that all turns have.
@@ -52,7 +52,7 @@ def find_unsorted_order_field(columns: Mapping[str, Sequence[Sequence[Any]]]) ->
 
 
 def is_order_field(name: str, groups: Sequence[Sequence[Any]]) -> bool:
-    """Return whether a field is the number or time of a turn.
+    """Return whether a field contains the number or time of a turn.
 
     Args:
         name: path of the field.
@@ -76,7 +76,7 @@ def _is_sorted(group: Sequence[Any]) -> bool:
 
 
 def find_restarting_counter(columns: Mapping[str, Sequence[Any]]) -> str | None:
-    """Return a field that counts up and restarts, like the numbers of turns, or None."""
+    """Find a field that counts up and restarts, as turn numbers do, or return None."""
     for name, values in columns.items():
         keys = build_sort_keys(values)
         if not keys or not all(isinstance(key, int | float) for key in keys):

@@ -14,13 +14,13 @@ from tasktransfer.files.csv_file import open_csv
 
 
 def are_split_names(values: Sequence[Any]) -> bool:
-    """Return whether a field names the split of each row, in words such as train, dev and test."""
+    """Return whether values name splits, in words such as train, dev and test."""
     found = {str(value).strip().lower() for value in values if not is_null(value)}
     return len({SPLIT_WORDS.get(word, word) for word in found}) > 1 and found <= SPLIT_WORDS.keys()
 
 
 def describe_split_fields(columns: Columns, path: Path) -> Iterator[str]:
-    """Yield a note for each field that names splits, with a command that divides the file.
+    """Yield a note for each field with split names, and a command that divides the file.
 
     Args:
         columns: fields of the rows.
@@ -36,7 +36,7 @@ def describe_split_fields(columns: Columns, path: Path) -> Iterator[str]:
 
 
 def _suggest_division(key: str, path: Path) -> str:
-    """Return a command in brackets that writes the rows of each split to a file beside the file.
+    """Return a command in brackets that writes each split's rows to a separate file.
 
     The text is empty for formats other than CSV and JSON lines.
     """

@@ -62,7 +62,7 @@ class TaskGuess:
 def propose_turn_tasks(
     turns: str, groups: Sequence[Columns], used: set[str]
 ) -> Iterator[TaskGuess]:
-    """Yield the tasks in the fields of a turn.
+    """Yield candidate tasks from the fields of a turn.
 
     Args:
         turns: path of the list of turns.
@@ -77,7 +77,7 @@ def propose_turn_tasks(
 
 
 def join_columns(groups: Sequence[Columns]) -> Columns:
-    """Return the concatenated columns of all groups."""
+    """Concatenate the columns of all groups."""
     columns: Columns = {}
     for group in groups:
         for key, values in group.items():
@@ -90,7 +90,7 @@ def _collect_values(groups: Sequence[Columns], key: str) -> list[list[Any]]:
 
 
 def propose_parallel_list_tasks(turns: str, rows: Rows) -> Iterator[TaskGuess]:
-    """Yield the tasks in lists other than the turns that have a label for each turn."""
+    """Yield candidate tasks from lists, parallel to the turns, with one label per turn."""
     flat = [dict(flatten_object(row)) for row in rows]
     sizes = [len(list_items(row.get(turns))) for row in flat]
     for key in collect_columns(rows):
@@ -111,7 +111,7 @@ def _list_field_items(value: Any) -> list[Any] | None:
 def propose_row_tasks(
     columns: Columns, used: set[str], groups: Sequence[Columns], cells: set[str]
 ) -> Iterator[TaskGuess]:
-    """Yield the tasks in the fields of a row.
+    """Yield candidate tasks from the fields of a row.
 
     Args:
         columns: fields of the rows.
@@ -160,7 +160,7 @@ def _propose_label_tasks(
 
 
 def _describe_joined_labels(key: str, values: Sequence[Any]) -> str:
-    """Return a note if values look like several labels in one text, or "" otherwise.
+    """Return a note if values look like several labels in one text, otherwise "".
 
     Values look like several labels if a part of a value between separators also occurs elsewhere.
     """
@@ -177,7 +177,7 @@ def _describe_joined_labels(key: str, values: Sequence[Any]) -> str:
 
 
 def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
-    """Yield tasks with a question or options, each with the set of the fields that it uses."""
+    """Yield candidate tasks with a question or options, and the fields that each uses."""
     options = next((k for k in free if "option" in k.lower() or "choice" in k.lower()), None)
     if (
         options and "accept" in free

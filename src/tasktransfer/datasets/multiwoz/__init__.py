@@ -58,7 +58,7 @@ class _ReleaseReader:
 
     @cached_property
     def dialogues(self) -> Mapping[str, list[MultiwozDialogue]]:
-        """Dialogues by split."""
+        """Dialogues of the release, by split."""
         files = find_files(self.folder)
         by_file = {split: list(read_dialogues(file)) for split, file in files.items()}
         self.notes = check_disjoint_splits(
@@ -83,7 +83,7 @@ class _ReleaseReader:
         return {split: [d for d in pooled if splits[d.name] == split] for split in SPLITS}
 
     def iterate_instances(self, task: str, split: str) -> Iterator[Instance]:
-        """Yield the instances of a split, one per system turn."""
+        """Yield the instances in a split, one per system turn."""
         for dialogue in self.dialogues[split]:
             kind = ",".join(sorted({s.partition("-")[0] for s in dialogue.exchanges[-1].state}))
             labelled = build_turn_labels(dialogue.name, dialogue.exchanges)
@@ -95,7 +95,7 @@ class _ReleaseReader:
                     )
 
     def iterate_turn_lengths(self) -> Iterator[TurnLength]:
-        """Yield the lengths of all turns."""
+        """Yield the lengths of all turns in words."""
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
                 yield from measure_turn_lengths(
@@ -104,7 +104,7 @@ class _ReleaseReader:
 
 
 def _open_release(folder: Path, few_sample: bool) -> Release:
-    """Return the whole release in both settings, because MultiWOZ has no few-sample setting."""
+    """Open the whole release, because MultiWOZ has no few-sample setting."""
     reader = _ReleaseReader(folder)
     return Release(
         location=_find_release(folder),

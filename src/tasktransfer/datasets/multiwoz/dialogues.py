@@ -40,7 +40,7 @@ class MultiwozDialogue:
 
 
 def find_files(folder: Path) -> dict[str, Path]:
-    """Return a mapping from official split to file, for the files that exist.
+    """Map official splits to their files, for files that exist.
 
     Raises:
         DataError: the validation or test set is missing.
@@ -81,7 +81,7 @@ def read_dialogues(file: Path) -> Iterator[MultiwozDialogue]:
 
 
 def parse_dialogue(file: Path, name: str, dialogue: Any) -> MultiwozDialogue:
-    """Return a dialogue from its JSON. Raises DataError if it is not valid."""
+    """Parse a dialogue from JSON. Raises DataError if it is invalid."""
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not log:
         raise DataError(
@@ -131,7 +131,7 @@ def _is_system_turn(turn: Mapping[str, Any]) -> bool:
 
 
 def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
-    """Return the acts of a turn, or {} if it has a text instead of annotations."""
+    """Return the acts of a turn, or {} if a text replaces the annotation."""
     if not isinstance(acts, dict):
         return {}
     for act, slots in acts.items():
@@ -153,13 +153,13 @@ def _parse_acts(where: str, acts: Any) -> dict[str, list[list[str]]]:
 
 
 def _list_domains(acts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the domains of a user's acts, without general acts."""
+    """Return the domains of a user's acts, except general acts."""
     named = (act.partition("-")[0].lower() for act in acts)
     return tuple(dict.fromkeys(domain for domain in named if domain in DOMAINS))
 
 
 def _parse_state(where: str, metadata: Any) -> dict[str, str]:
-    """Return the filled slots, ``domain-slot`` (for bookings ``domain-book slot``) → value."""
+    """Map filled slots (``domain-slot``, for bookings ``domain-book slot``) to values."""
     state = {}
     for domain, parts in metadata.items():
         if domain not in DOMAINS:

@@ -43,7 +43,7 @@ _LIMITS = Limits(total=2**30, members=10_000, ratio=100)
 
 
 def write_splits(archive: Path, folder: Path) -> tuple[str, ...]:
-    """Write the dialogues of each split, with the acts in the turns and without the goals.
+    """Write the dialogues of each split, with acts in the turns and without goals.
 
     Names lose the ending ``.json``. A dialogue that cannot be read is left out, with a note.
 
@@ -98,7 +98,7 @@ def _open_archive(archive: Path) -> SafeZip:
 
 
 def _iterate_chunks(archive: Path, packed: SafeZip, name: str) -> Iterator[bytes]:
-    """Yield the content of the file with a name, in any folder of the archive, in chunks."""
+    """Yield the content of a named file, from any folder of the archive, in chunks."""
     members = [member for member in packed.members if Path(member).name == name]
     if len(members) != 1:
         raise DataError(
@@ -116,7 +116,7 @@ def _read_member(archive: Path, packed: SafeZip, name: str) -> bytes:
 
 
 def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
-    """Return a mapping from dialogue to split for the validation and test dialogues."""
+    """Map the validation and test dialogues to their splits."""
     splits: dict[str, str] = {}
     for split, file in SPLIT_LISTS.items():
         text = decode_utf8(_read_member(archive, packed, file), f"{archive} ({file})")
@@ -131,7 +131,7 @@ def _read_splits(archive: Path, packed: SafeZip) -> dict[str, str]:
 
 
 def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield (name, dialogue) for all dialogues. The file is unpacked first, to save memory."""
+    """Yield (name, dialogue) for all dialogues of an unpacked file."""
     unpacked = folder / DIALOGUES
     with unpacked.open("wb") as out:
         out.writelines(_iterate_chunks(archive, packed, DIALOGUES))
@@ -152,7 +152,7 @@ def _read_dialogues(archive: Path, packed: SafeZip, folder: Path) -> Iterator[tu
 
 
 def _convert_dialogue(dialogue: Any, acts: Any) -> Any:
-    """Return a dialogue's log with the acts in the system turns. Invalid values are unchanged."""
+    """Return a dialogue's turns, with acts in system turns and invalid values unchanged."""
     log = dialogue.get("log") if isinstance(dialogue, dict) else None
     if not isinstance(log, list) or not all(isinstance(turn, dict) for turn in log):
         return dialogue
@@ -165,7 +165,7 @@ def _convert_dialogue(dialogue: Any, acts: Any) -> Any:
 
 
 def _find_acts(acts: Any, exchange: int) -> Mapping[str, Any]:
-    """Return the acts of an exchange, counted from 1, or {} if it has a text instead."""
+    """Return the acts of an exchange (counted from 1), or {} if a text replaces them."""
     turn_acts = acts.get(str(exchange)) if isinstance(acts, dict) else None
     if not isinstance(turn_acts, dict):
         return {}
@@ -175,7 +175,7 @@ def _find_acts(acts: Any, exchange: int) -> Mapping[str, Any]:
 def _list_unreadable_notes(
     archive: Path, refused: Mapping[str, list[str]], sizes: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield a note per split with unreadable dialogues. Raises DataError if there are many."""
+    """Yield one note per split with unreadable dialogues. Raises DataError if there are many."""
     for split, problems in refused.items():
         total = sizes[split] + len(problems)
         note = f"{len(problems):,} of {total:,} dialogues of {split} cannot be read ({problems[0]})"
@@ -185,7 +185,7 @@ def _list_unreadable_notes(
 
 
 def _list_missing_notes(splits: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note if the lists contain names without a dialogue."""
+    """Yield a note if the lists of splits name dialogues that do not exist."""
     if splits:
         name = min(splits)
         count = format_quantity(len(splits), "name")

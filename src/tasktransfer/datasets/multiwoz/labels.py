@@ -64,12 +64,12 @@ def build_turn_labels(dialogue: str, exchanges: Sequence[Exchange]) -> list[Labe
 
 
 def sample_coin(dialogue: str) -> str:
-    """Return a random label of a dialogue, which models cannot know, as no text contains it."""
+    """Sample a random label for a dialogue, which cannot be predicted from text."""
     return ("heads", "tails")[hashlib.sha256(dialogue.encode()).digest()[0] % 2]
 
 
 def _find_topic(recent: State, user_domains: Sequence[str], before: str) -> str:
-    """Return the topic of the turn's slots, or else of the user's acts, or else the last topic."""
+    """Return the topic of the turn's slots, of the user's acts, or of the last turn."""
     if recent:
         return Counter(map(_get_domain, recent)).most_common(1)[0][0]
     return user_domains[0] if user_domains else before
@@ -88,7 +88,7 @@ def _build_state_labels(state: State) -> Labels:
 
 
 def _build_act_labels(acts: Mapping[str, Sequence[Sequence[str]]]) -> Labels:
-    """Return the labels from the system's acts, or {} if there are none."""
+    """Return the labels from the system's acts, or {} without acts."""
     if not acts:
         return {}
     pairs = [pair for pairs in acts.values() for pair in pairs]
@@ -104,5 +104,5 @@ def _get_domain(slot: str) -> str:
 
 
 def _get_slot_name(slot: str) -> str:
-    """Return the name of a slot without its domain and the prefix of bookings."""
+    """Return the name of a slot, without its domain and the prefix of bookings."""
     return slot.partition("-")[2].removeprefix("book ")

@@ -45,7 +45,7 @@ _OFFERS = {
 
 
 def generate_release(folder: Path, *, seed: int = 0, dialogues: int = 160) -> None:
-    """Write generated dialogues into the folder ``multiwoz20`` under ``folder``.
+    """Write a generated release into the folder ``multiwoz20`` under ``folder``.
 
     One half of the dialogues is the validation set, and the other half is the test set. The folder
     appears only when it is complete.
@@ -69,7 +69,7 @@ def generate_release(folder: Path, *, seed: int = 0, dialogues: int = 160) -> No
 
 
 def _build_dialogue(chance: random.Random) -> dict[str, Any]:
-    """Return a dialogue about one or two domains, in which the user gives one slot per turn."""
+    """Generate a dialogue about one or two domains, with one slot per user turn."""
     log: list[dict[str, Any]] = []
     state: dict[str, dict[str, str]] = {domain: {} for domain in DOMAINS}
     for domain in chance.sample(sorted(DOMAINS), chance.choice((1, 2, 2))):

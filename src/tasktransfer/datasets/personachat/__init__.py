@@ -76,7 +76,7 @@ def _find_files(folder: Path) -> dict[str, Path]:
 
 
 def read_dialogues(file: Path) -> list[PersonaDialogue]:
-    """Return the dialogues of a file, named by a digest of their text.
+    """Read the dialogues of a file, each named by a digest of its text.
 
     Raises:
         DataError: a line is not valid. The message names file, line and value.
@@ -134,7 +134,7 @@ class _ReleaseReader:
 
     @cached_property
     def dialogues(self) -> Mapping[str, list[PersonaDialogue]]:
-        """Dialogues by split. With a training set, half of validation is the test set."""
+        """Dialogues by split. If there is a training file, half of validation is the test set."""
         files = _find_files(self.folder)
         by_file = {split: read_dialogues(file) for split, file in files.items()}
         check_disjoint_splits(
@@ -156,13 +156,13 @@ class _ReleaseReader:
 
     @cached_property
     def middle_words(self) -> frozenset[str]:
-        """The mid-frequency words of the training dialogues, for WordCont."""
+        """Mid-frequency words of the training dialogues, for the probe WordCont."""
         return find_middle_words(
             turn for dialogue in self.dialogues["train"] for turn in dialogue.turns
         )
 
     def iterate_instances(self, task: str, split: str) -> Iterator[Instance]:
-        """Yield the instances of a split, one per answer of the speaker whose persona is known."""
+        """Yield the instances in a split, one per turn of the speaker with a known persona."""
         for dialogue in self.dialogues[split]:
             answers = len(dialogue.turns) // 2
             personal = _find_content_words(dialogue.persona)
@@ -183,7 +183,7 @@ class _ReleaseReader:
         return {} if last is None else {"WordCont": (last,)}
 
     def iterate_turn_lengths(self) -> Iterator[TurnLength]:
-        """Yield the lengths of all turns."""
+        """Yield the lengths of all turns in words."""
         for split in SPLITS:
             for dialogue in self.dialogues[split]:
                 yield from measure_turn_lengths(
@@ -192,7 +192,7 @@ class _ReleaseReader:
 
 
 def find_middle_words(turns: Iterable[str]) -> frozenset[str]:
-    """Return the mid-frequency words among those that occur at least three times."""
+    """Find the mid-frequency words among words that occur at least three times."""
     counts = Counter(word for turn in turns for word in split_words(turn))
     ranked = sorted((w for w, n in counts.items() if n > 2), key=lambda w: (-counts[w], w))
     begin = max(0, (len(ranked) - MIDDLE_WORDS) // 2)
@@ -214,7 +214,7 @@ def _compute_revision(folder: Path, memo: Path | None) -> str:
 
 
 def _open_release(folder: Path, few_sample: bool) -> Release:
-    """Return the whole release in both settings, because PersonaChat has no few-sample setting."""
+    """Open the whole release, because PersonaChat has no few-sample setting."""
     reader = _ReleaseReader(folder)
     return Release(
         location=_find_release(folder),

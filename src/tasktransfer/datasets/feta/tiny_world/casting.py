@@ -68,12 +68,12 @@ class Role:
 
     @property
     def split(self) -> str:
-        """The full split of the dialogue: train, dev or test."""
+        """Split of the dialogue in the full-data setting: train, dev or test."""
         return self.portion.rpartition("_")[2]
 
 
 def compute_portion_sizes(dialogues: int) -> dict[Portion, int]:
-    """Return the sizes of the five disjoint portions in the id files."""
+    """Return the sizes of the five disjoint portions of the ID files."""
     train, dev = round(dialogues * TRAIN_SHARE), round(dialogues * DEV_SHARE)
     few_train, few_dev = round(train * FEW_SHARE), round(dev * FEW_SHARE)
     return {
@@ -92,7 +92,7 @@ def assign_roles(
     words: dict[str, MoodWords],
     scenes: tuple[str, ...],
 ) -> list[Role]:
-    """Return a role for each dialogue, in the order of ``ids``, balanced within each portion."""
+    """Assign a role to each dialogue, balanced within each portion."""
     waiting = iter(shuffle_values(create_generator(seed, dataset, "split"), ids))
     roles: list[Role] = []
     for portion, size in compute_portion_sizes(len(ids)).items():

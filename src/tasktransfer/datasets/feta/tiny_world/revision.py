@@ -19,7 +19,7 @@ MINIMUM_DIALOGUES = 120
 
 
 def format_revision(seed: int, dialogues: int) -> str:
-    """Return the revision of the data that ``generate`` writes for these parameters.
+    """Return the revision of the data that ``generate`` writes with these parameters.
 
     Raises:
         ConfigError: the seed or size is not valid.

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def create_generator(*parts: object) -> Random:
-    """Return a separate random generator for a named part of the generated data.
+    """Create a random generator for a named part of the generated data.
 
     Parts are independent, so more samples for one dialogue do not change the others.
     """
@@ -41,7 +41,7 @@ def shuffle_values(rng: Random, values: Sequence[T]) -> list[T]:
 
 
 def cycle_shuffled(rng: Random, values: Sequence[T]) -> Iterator[T]:
-    """Yield ``values`` without end, reshuffled after each pass.
+    """Yield ``values`` endlessly, and shuffle them before each pass.
 
     Each value occurs once per pass, so even a small split has all of them.
     """

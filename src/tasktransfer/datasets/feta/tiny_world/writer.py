@@ -19,7 +19,7 @@ Json: TypeAlias = dict[str, Any]
 
 
 def build_task_metadata(card: Task) -> Json:
-    """Return a task's labels and metrics in the usual form of the release.
+    """Return a task's labels and metrics in the release's usual format.
 
     A metric that is computed once has one object of settings. Otherwise it has a list of objects.
     """
@@ -70,18 +70,18 @@ def build_release_metadata(
 
 
 def format_line(turn: Json) -> str:
-    """Return a turn as ``speaker: utterance``, or the utterance of a note without speakers."""
+    """Format a turn as ``speaker: utterance``, or a note without speakers as its text."""
     speakers = " ".join(turn["speakers"])
     return f"{speakers}: {turn['utterance']}" if speakers else str(turn["utterance"])
 
 
 def join_lines(turns: Sequence[Json]) -> str:
-    """Return turns joined by spaces, as in the contexts of the release's span tasks."""
+    """Join turns by spaces, as in contexts of the release's span tasks."""
     return " ".join(format_line(turn) for turn in turns)
 
 
 def find_span(context: str, text: str) -> Json:
-    """Return the annotation of the first occurrence of ``text`` in ``context``."""
+    """Annotate the first occurrence of ``text`` in ``context`` as a span."""
     return {"text": text, "answer_start": context.index(text)}
 
 
@@ -101,7 +101,7 @@ Generate: TypeAlias = Callable[[int, int], list[tuple[Role, Json]]]
 def build_release_writer(
     name: str, tasks: Mapping[str, Json], generate: Generate
 ) -> Callable[[Path, int, int], None]:
-    """Return the function that writes the release of a dataset under a folder.
+    """Return a function that writes a dataset's release under a folder.
 
     Args:
         name: name of the dataset.
@@ -133,5 +133,5 @@ def write_json(path: Path, value: Json) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Write a text as UTF-8, with line feeds on all platforms."""
+    """Write a text as UTF-8 with line feeds on all platforms."""
     path.write_bytes(text.encode("utf-8"))
