@@ -41,7 +41,7 @@ class Column:
 def make_text_column(
     key: str, label: str, spell: Callable[[str], str] = str, kind: ColumnKind = "word"
 ) -> Column:
-    """Return a column of texts, which shows a dash for missing values.
+    """Return a text column that shows a dash for missing values.
 
     Args:
         key: column of the frame.
@@ -55,12 +55,12 @@ def make_text_column(
 
 
 def make_long_text_column(key: str, label: str) -> Column:
-    """Return a column of long texts, such as paths or messages, which may break."""
+    """Return a column for long texts, such as paths, whose lines may break."""
     return make_text_column(key, label, kind="long")
 
 
 def make_number_column(key: str, label: str, form: str) -> Column:
-    """Return a column of numbers with a format specification such as ``.2f``.
+    """Return a number column with a format specification such as ``.2f``.
 
     Formats that end in ``d`` are for counts (``Column.counts``).
     """
@@ -71,7 +71,7 @@ def make_number_column(key: str, label: str, form: str) -> Column:
 def make_interval_column(
     low: str, high: str, label: str, form: str, bounds: numbers.Range | None = None
 ) -> Column:
-    """Return a column of intervals (``low to high``), which combines two columns of a frame.
+    """Return a column of intervals (``low to high``) from two columns of a frame.
 
     ``bounds`` is the range of the quantity, at which the printed interval is cut off.
     """
@@ -95,7 +95,7 @@ def make_estimate_column(
     high: str = "high",
     bounds: numbers.Range | None = None,
 ) -> Column:
-    """Return a column of values with their intervals, such as ``61.2 [58.0, 64.1]``.
+    """Return a column of estimates with intervals, such as ``61.2 [58.0, 64.1]``.
 
     A value whose interval is missing is shown alone.
 

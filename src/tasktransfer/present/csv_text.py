@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"[+-]?(\d[\d,]*\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def to_csv(frame: pd.DataFrame, *, float_format: str | None = None) -> str:
-    """Return a frame as CSV, without its index."""
+    """Convert a frame to CSV without its index."""
     safe = frame.set_axis([escape_formula(str(name)) for name in frame.columns], axis=1)
     for place in range(safe.shape[1]):
         column = safe.iloc[:, place]
@@ -32,7 +32,7 @@ def to_csv(frame: pd.DataFrame, *, float_format: str | None = None) -> str:
 
 
 def escape_formula(value: Any) -> Any:
-    """Return a cell's value, with an apostrophe before a text that would be run as a formula.
+    """Prefix a text with an apostrophe if a spreadsheet would run it as a formula.
 
     Its line breaks become line feeds. Values that are not texts are returned unchanged.
     """

@@ -269,7 +269,7 @@ class Analysis:
     cells: Cells | None = None
 
     def read_caption(self, name: str, caption: str) -> str:
-        """Return the caption of a table or figure, which is the same in Snakemake's own report.
+        """Return the caption of a table or figure, as in Snakemake's report.
 
         Args:
             name: name of the file in ``workflow/report``.

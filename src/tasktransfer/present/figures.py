@@ -64,14 +64,14 @@ class DrawingResult:
     endings: Sequence[str] = FIGURE_ENDINGS
 
     def list_files(self, folder: Path) -> list[Path]:
-        """Return the paths of all files of the figures in a folder."""
+        """Return the paths of the files of all figures in a folder."""
         return [folder / f"{name}.{ending}" for name in self.names for ending in self.endings]
 
 
 def draw_figures(
     shown: Analysis, frames: Frames, out: Path, style: FigureStyle = "screen"
 ) -> DrawingResult:
-    """Draw the figures of a study into a folder, except those that have not changed.
+    """Draw the figures of a study whose data have changed into a folder.
 
     ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
     digest is unchanged and its files exist. Files of figures without data are removed. The manifest
@@ -120,7 +120,7 @@ def draw_figures(
 
 
 def describe_absent_figure(figure: Figure) -> AbsentOutput:
-    """Return an entry for a figure that the study does not have, with the reason."""
+    """Return an entry that explains why the study does not have a figure."""
     return AbsentOutput(
         figure.name,
         figure.title,
@@ -148,7 +148,7 @@ def compute_drawing_digest(figure: Figure, part: Frames) -> str:
 
 
 def _compute_frame_digest(frame: pd.DataFrame) -> str:
-    """Return a digest of a frame's values, which is the same on all machines."""
+    """Return a digest of a frame's values that is equal on all machines."""
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as stream:
@@ -158,7 +158,7 @@ def _compute_frame_digest(frame: pd.DataFrame) -> str:
 
 @cache
 def _compute_code_digest(design: str, file: str) -> str:
-    """Return a digest of all drawing code, so that changed figures need no version number.
+    """Return a digest of all drawing code, so that code changes redraw figures.
 
     ``file`` is the file of the figure's function, which may be in a plugin.
     """
@@ -176,7 +176,7 @@ def _locate_source_file(draw: Any) -> str:
 
 
 def _read_manifest(path: Path) -> dict[str, str]:
-    """Return the mapping from figure to digest that a manifest contains.
+    """Read the mapping from figure to digest in a manifest.
 
     It is empty if the file is missing or unreadable, so that all figures are drawn again.
     """
@@ -207,7 +207,7 @@ def find_latex_engine() -> str | None:
 
 
 def list_paper_endings() -> tuple[str, ...]:
-    """Return the endings of a paper figure's files.
+    """Return the file name endings of a figure for papers.
 
     PGF is among them only if LaTeX is installed, which matplotlib needs to measure text.
     """
@@ -217,7 +217,7 @@ def list_paper_endings() -> tuple[str, ...]:
 def draw_for_paper(
     draw: Callable[[], Canvas | None], on_screen: Canvas, path: Path, caption: str
 ) -> None:
-    """Draw a figure in paper style, and write its files atomically and without a date.
+    """Draw a figure in paper style, and write its files atomically without dates.
 
     Nothing is written if the figure has nothing to plot.
 
@@ -280,7 +280,7 @@ def format_latex_figure(name: str, width: float, caption: str) -> str:
 
 
 def _prepare_for_latex(figure: Canvas) -> None:
-    """Escape all texts, because matplotlib writes them into a PGF file as LaTeX code."""
+    """Escape all texts of a figure, because a PGF file contains them as LaTeX code."""
     for mesh in figure.findobj(QuadMesh):  # a colour bar would be an image in another file
         mesh.set_rasterized(False)
     for patch in figure.findobj(Patch):
@@ -296,7 +296,7 @@ def _prepare_for_latex(figure: Canvas) -> None:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line of a matplotlib text for LaTeX.
+    """Escape each line of a matplotlib text as LaTeX.
 
     A text with a formula, whose dollar signs have no backslash, is LaTeX code already and is
     returned unchanged.

@@ -57,7 +57,7 @@ class HtmlTable:
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows in the table."""
         return sum(len(block) for block in self.blocks)
 
 
@@ -73,7 +73,7 @@ def build_table(
     note: str = "",
     needs: str = "",
 ) -> HtmlTable:
-    """Return an HTML table with one line per row of a frame.
+    """Return an HTML table with one line per row of the frame.
 
     Columns without any value are left out, and the note names them.
 
@@ -121,7 +121,7 @@ def as_html(
     absence: str = "",
     explain: Sequence[Sequence[str]] | None = None,
 ) -> HtmlTable:
-    """Convert the layout of a printed table to an HTML table with the same lines."""
+    """Convert a printed table's layout to an HTML table with equal lines."""
     entries = [entry for block in layout.blocks for entry in block]
     return HtmlTable(
         name,
@@ -143,18 +143,18 @@ def as_html(
 
 
 def explain_missing_values(needs: str) -> str:
-    """Return the sentence that replaces a table without values."""
+    """Return the sentence that is shown instead of a table without values."""
     why = f"requires {needs}" if needs else "every value is missing"
     return f"Not available in this study: {why}."
 
 
 def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return a frame's rows as mappings from column to value."""
+    """Convert a frame to one mapping from column to value per row."""
     return [{str(key): value for key, value in row.items()} for row in frame.to_dict("records")]
 
 
 def create_environment(folder: Path, shorts: Mapping[str, str] | None = None) -> Environment:
-    """Return the Jinja environment for a folder's templates, which escapes all values.
+    """Create the Jinja environment for a folder of templates, with escaped values.
 
     ``shorts`` has short names, which replace words of tables; the full names are tooltips.
     """

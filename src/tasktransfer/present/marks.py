@@ -23,7 +23,7 @@ class Mark:
 
 
 def list_marks(metadata: Metadata) -> list[Mark]:
-    """Return the marks of a study.
+    """Return the marks of a study, such as synthetic data or limits.
 
     They are for synthetic dialogues, subsampled data, substitutes for inputs of the paper, and the
     design's own facts.
@@ -86,13 +86,13 @@ def _join(names: Sequence[str]) -> str:
 
 
 def list_substitutes(metadata: Metadata) -> dict[str, str]:
-    """Return a mapping from each replaced input of the paper to its substitute."""
+    """Map each replaced input of the paper to its substitute."""
     facts = metadata.facts.items()
     return {key.removeprefix(SUBSTITUTE): text for key, text in facts if key.startswith(SUBSTITUTE)}
 
 
 def format_badges(marks: Sequence[Mark]) -> str:
-    """Return the badges in one line, each with the number of its note.
+    """Format the badges in one line, each with its note's number.
 
     For example ``SYNTHETIC¹ · SUBSAMPLED²``.
     """
@@ -101,13 +101,13 @@ def format_badges(marks: Sequence[Mark]) -> str:
 
 
 def format_notes(marks: Sequence[Mark], more: Sequence[str] = ()) -> list[str]:
-    """Return the numbered notes of badges, followed by further notes."""
+    """Format the numbered notes of badges, followed by further notes."""
     texts = [mark.note for mark in marks]
     return [f"{n} {text}" for n, text in enumerate([*texts, *more], 1)]
 
 
 def describe_setting_differences(metadata: Metadata) -> str:
-    """Describe how the setting differs from the paper's, or return an empty string."""
+    """Describe how the study's setting differs from the paper's, or return ""."""
     parts = [f"subsampled data ({describe_limits(metadata.cuts)})"] if metadata.cuts else []
     replaced = [*list_substitutes(metadata)]
     return "; ".join([*parts, *([f"substitutes for {', '.join(replaced)}"] if replaced else [])])

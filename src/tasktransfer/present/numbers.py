@@ -16,7 +16,7 @@ LEAST = 1e-6
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a cell has no value (None, NaN or pandas' NA)."""
+    """Return whether a cell is missing (None, NaN or pandas' NA)."""
     pandas = sys.modules.get("pandas")  # a value can be NA only if pandas is imported
     if value is None or (pandas is not None and value is pandas.NA):
         return True
@@ -24,7 +24,7 @@ def is_missing(value: object) -> bool:
 
 
 def format_number(value: Any, form: str) -> str:
-    """Format a number with a format spec, without scientific notation for positive numbers.
+    """Format a number by a format specification, avoiding scientific notation.
 
     Large numbers become whole numbers, and tiny positive numbers become ``< 0.0001``.
     """
@@ -41,7 +41,7 @@ def format_number(value: Any, form: str) -> str:
 
 
 def format_signed(value: Any, form: str) -> str:
-    """Format a difference or an end of its interval, such that its sign is visible.
+    """Format a difference, or an end of its interval, with a visible sign.
 
     A number that would be rounded to 0 gets more decimals, so −0.03 with ``+.1f`` is ``−0.03``,
     because its sign decides whether an interval excludes 0. Numbers closer to 0 than ``LEAST``
@@ -62,12 +62,12 @@ def format_count(value: Any, *, signed: bool = False) -> str:
 
 
 def format_score(value: Any) -> str:
-    """Format a score, 0 to 100."""
+    """Format a score on the scale from 0 to 100."""
     return format_number(value, ".2f")
 
 
 def format_delta(value: Any) -> str:
-    """Format a difference of two scores, in points."""
+    """Format a difference of two scores in points."""
     return format_number(value, "+.2f")
 
 
@@ -89,7 +89,7 @@ SECOND_DIFFERENCES: Range = (-200.0, 200.0)
 
 
 def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
-    """Return an interval clipped to a range, or unchanged if an end is missing.
+    """Clip an interval to a range, or return it unchanged if an end is missing.
 
     A 95 % interval stays one, because no value outside the range can be true.
     """
@@ -100,14 +100,14 @@ def bound_interval(low: Any, high: Any, bounds: Range) -> tuple[Any, Any]:
 
 
 def format_interval(low: Any, high: Any, form: str) -> str:
-    """Format both ends of an interval, or return a dash if either is missing."""
+    """Format both ends of an interval, or return a dash if an end is missing."""
     if is_missing(low) or is_missing(high):
         return DASH
     return f"{format_signed(low, form)} to {format_signed(high, form)}"
 
 
 def format_p_value(value: Any) -> str:
-    """Format a p-value or q-value with three decimals, or as ``< 0.001`` if it is smaller."""
+    """Format a p-value or q-value with three decimals, or as ``< 0.001``."""
     if is_missing(value):
         return DASH
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
@@ -120,5 +120,5 @@ def format_named_p(name: str, value: Any) -> str:
 
 
 def round_significant(value: float) -> float | None:
-    """Round a number to four significant digits, or return None for NaN."""
+    """Round a number to four significant digits, with None for NaN."""
     return None if is_missing(value) else float(f"{value:.4g}")

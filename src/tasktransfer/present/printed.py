@@ -43,7 +43,7 @@ class Layout:
     blocks: tuple[tuple[Entry, ...], ...]
 
     def drop_columns(self, *columns: int) -> Layout:
-        """Return the layout without the text columns at some indices.
+        """Return the layout without the text columns at given indices.
 
         Each entry keeps only its first line.
         """
@@ -98,7 +98,7 @@ def format_table_files(
     title: str = "",
     layout: Layout | None = None,
 ) -> dict[str, str]:
-    """Return the text of a table's files by ending, for the arguments of ``write_table``."""
+    """Format the files of a table by ending, with the arguments of ``write_table``."""
     shown = layout or build_plain_layout(frame)
     return {
         "csv": to_csv(_add_study_columns(frame, metadata)),
@@ -114,14 +114,14 @@ def _add_study_columns(frame: pd.DataFrame, metadata: Metadata | None) -> pd.Dat
 
 
 def _flag_synthetic(frame: pd.DataFrame, metadata: Metadata) -> pd.Series | bool:
-    """Return the synthetic flag per row if the frame has a dataset column, else for the study."""
+    """Return whether each row is from synthetic data, by dataset if there is such a column."""
     if "dataset" not in frame:
         return metadata.synthetic
     return frame["dataset"].map(metadata.is_synthetic).astype(bool)
 
 
 def build_plain_layout(frame: pd.DataFrame) -> Layout:
-    """Return a layout with every column, in which floats have two decimals."""
+    """Return a layout of all columns, with two decimals for floats."""
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     entries = tuple((tuple(_format_plain(v) for v in row),) for row in frame.to_numpy(dtype=object))
     # Columns are right-aligned after the last text column.
@@ -138,7 +138,7 @@ def _format_plain(value: object) -> str:
 
 
 def group_blocks(entries: Sequence[tuple[str, Entry]]) -> tuple[tuple[Entry, ...], ...]:
-    """Convert (block, entry) pairs to ``Layout.blocks``, and join neighbours of the same block."""
+    """Convert (block, entry) pairs to ``Layout.blocks``, joining neighbours of one block."""
     groups = itertools.groupby(entries, key=lambda entry: entry[0])
     return tuple(tuple(entry for _, entry in group) for _, group in groups)
 
@@ -155,7 +155,7 @@ def _build_arrow_table(frame: pd.DataFrame, described: Mapping[str, str]) -> pa.
 
 
 def to_markdown(layout: Layout, caption: str, title: str = "") -> str:
-    """Return the table as GitHub Markdown, with its caption above."""
+    """Convert the table to GitHub Markdown, with its caption above."""
     width = len(layout.head)
     lines = [
         f"**{title}.** {caption}" if title else caption,
@@ -179,13 +179,13 @@ def _format_markdown_row(cells: Iterable[str]) -> str:
 
 
 def _escape_markdown(cell: str) -> str:
-    """Return plain text as a cell without markup, links or images."""
+    """Escape plain text for a Markdown cell, so that it has no markup, links or images."""
     text = _ENTITY.sub("&amp;", cell).translate(_MARKDOWN)
     return escape_line(text.replace("](", "]\\("))
 
 
 def to_latex(layout: Layout, caption: str, name: str) -> str:
-    """Return the table as LaTeX, at most as wide as the text.
+    """Convert the table to LaTeX that is at most as wide as the text.
 
     It requires the packages booktabs and graphicx, and works with pdflatex, xelatex and lualatex.
     """
@@ -216,7 +216,7 @@ def to_latex(layout: Layout, caption: str, name: str) -> str:
 
 
 def _format_latex_head(head: Line) -> list[str]:
-    """Return the LaTeX rows of the header, one per line of the titles, aligned at the bottom."""
+    """Format the header in LaTeX, one row per line of the titles, aligned at the bottom."""
     parts = [text.split("\n") for text in head]
     deepest = max(map(len, parts))
     padded = [[""] * (deepest - len(part)) + part for part in parts]
@@ -267,6 +267,6 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Escape plain text for LaTeX, including control characters, which would stop LaTeX."""
+    """Escape plain text for LaTeX, and remove control characters."""
     visible = "".join(c if c in _LATEX else escape_line(c) for c in text)
     return "".join(_LATEX.get(character, character) for character in visible)

@@ -44,7 +44,7 @@ class PublishedValues:
     signed: bool = True
 
     def get_value(self, row: Mapping[str, Any]) -> Any:
-        """Return the paper's value for a row as a number or a text.
+        """Return the paper's value for a row, as a number or text.
 
         NaN if the paper has no value, or several.
         """
@@ -65,7 +65,7 @@ def add_published_columns(
     value: str = "value",
     suffix: str = "",
 ) -> pd.DataFrame:
-    """Add the columns ``published``, ``difference`` and ``differs`` with a paper's values.
+    """Add columns with a paper's values, their difference from ours, and differing members.
 
     Args:
         frame: our table, with a column ``dataset`` if only some datasets are synthetic.
@@ -101,7 +101,7 @@ def add_published_columns(
 
 
 def list_published_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) -> list[str]:
-    """Return the notes on a table's published values, or an empty list if it has none.
+    """Return the notes on a table's published values, if there are any.
 
     Args:
         frame: the table, after ``add_published_columns``.

@@ -9,7 +9,7 @@ PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
 
 
 def make_published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
-    """Return the column of the paper's values, which shows ‡ for values over other members."""
+    """Return a column of the paper's values, with ‡ if they average other members."""
 
     def show(row: Row) -> str:
         if row.get(f"{DIFFERS}{suffix}"):
@@ -21,7 +21,7 @@ def make_published_column(form: str, label: str = "Published", suffix: str = "")
 
 
 def make_difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
-    """Return the column of our value minus the paper's, which shows a dash for missing values."""
+    """Return a column of our values minus the paper's."""
 
     def show(row: Row) -> str:
         value = row.get(f"{DIFFERENCE}{suffix}")

@@ -26,7 +26,7 @@ def is_significantly_negative(frame: pd.DataFrame, value: str = "value", q: str 
 def format_value_with_interval(
     value: Any, low: Any, high: Any, form: str, bounds: Range | None = None
 ) -> str:
-    """Format a value with its interval, such as ``1.2 [0.4, 2.0]``, or alone if it has none.
+    """Format a value with its interval, such as ``1.2 [0.4, 2.0]``, or alone without one.
 
     ``bounds`` is the range of the quantity, at which the interval is cut off.
     """
@@ -39,17 +39,17 @@ def format_value_with_interval(
 
 
 def excludes_zero(low: Any, high: Any) -> bool:
-    """Return whether an interval exists and excludes 0."""
+    """Return whether an interval is known and excludes 0."""
     return not is_missing(low) and not is_missing(high) and (low > 0 or high < 0)
 
 
 def join_names(names: Sequence[str], most: int = 4) -> str:
-    """Join names as ``a, b and c``, or as ``a, b and 3 more`` if there are more than ``most``."""
+    """Join names as ``a, b and c``, or as ``a, b and 3 more`` beyond ``most`` names."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def format_fraction(count: int, of: int, what: str) -> str:
-    """Format a count out of a total, such as ``3 of 12 cells`` or ``none of 12 cells``."""
+    """Format a count and its total, as in ``3 of 12 cells`` or ``none of 12 cells``."""
     return f"{count if count else 'none'} of {of} {what}"

@@ -81,7 +81,7 @@ class PrintedTable:
 
     @property
     def text(self) -> str:
-        """Badges, caption and notes, for Markdown and LaTeX."""
+        """Badges, caption and notes as text for Markdown and LaTeX."""
         return " ".join(part for part in (self.badges, self.caption, *self.notes) if part)
 
 
@@ -96,7 +96,7 @@ class AbsentOutput:
 
 
 def build_printed_tables(shown: Analysis, frames: Frames) -> list[PrintedTable | AbsentOutput]:
-    """Return every declared table, or the reason why the study does not have it."""
+    """Return each declared table, or the reason why the study does not have it."""
     tables = show_progress(shown.tables, "making tables")
     return [build_printed_table(shown, table, frames) for table in tables]
 
@@ -104,7 +104,7 @@ def build_printed_tables(shown: Analysis, frames: Frames) -> list[PrintedTable |
 def build_printed_table(
     shown: Analysis, table: Table, frames: Frames
 ) -> PrintedTable | AbsentOutput:
-    """Return a declared table of a study, or the reason why the study does not have it."""
+    """Return a study's declared table, or the reason why the study does not have it."""
     frame = table.make(frames) if table.planned(frames.study) else None
     if frame is None or frame.empty:
         why = f"“{table.title}” is not shown, because the study {table.nothing}."
@@ -143,12 +143,12 @@ def build_printed_table(
 
 
 def list_key_values(keys: Sequence[str], row: Row) -> Words:
-    """Return the values of a row's keys as texts, by which ``explain`` finds the row."""
+    """Return the texts of a row's keys, by which ``explain`` finds the row."""
     return tuple(str(row[key]) for key in keys if not is_missing(row.get(key)) and row[key] != "")
 
 
 def make_listed_layout(shape: FlatTable, frame: pd.DataFrame) -> Layout:
-    """Lay out a frame with one line per row."""
+    """Lay out a frame with one line per row of the frame."""
     columns = shape.columns
     entries = [
         (str(row[shape.blocks]) if shape.blocks else "", (tuple(c.show(row) for c in columns),))
@@ -162,14 +162,14 @@ def make_listed_layout(shape: FlatTable, frame: pd.DataFrame) -> Layout:
 
 
 def _find_filled_columns(columns: Sequence[Any], lines: Sequence[Sequence[str]]) -> list[int]:
-    """Return the indices of the columns that have a value in any line."""
+    """Return the indices of columns that contain a value."""
     return [n for n in range(len(columns)) if any(line[n] not in ("", DASH) for line in lines)]
 
 
 def make_crossed_layout(
     shape: PivotTable, frame: pd.DataFrame, metadata: Metadata, keys: Sequence[str] = ()
 ) -> tuple[Layout, list[list[Words]]]:
-    """Lay out a frame as rows by columns, with the paper's line below ours.
+    """Lay out a frame as a matrix, with the paper's line below ours.
 
     Returns:
         The layout, and the words of each cell (the values of its ``keys``).
@@ -235,7 +235,7 @@ def to_html(table: PrintedTable, *, alone: bool = False) -> HtmlTable:
 
 
 def _list_files(table: PrintedTable) -> list[tuple[str, str, str]]:
-    """Return label, file name and data URI of the files that the page offers."""
+    """Return label, file name and data URI of each file that the page offers for download."""
     texts = format_table_files(
         table.name, table.frame, table.metadata, table.text, title=table.title, layout=table.layout
     )
@@ -246,7 +246,7 @@ def _list_files(table: PrintedTable) -> list[tuple[str, str, str]]:
 
 
 def _has_values(shape: Any, frame: pd.DataFrame, layout: Layout) -> bool:
-    """Return whether a table has a value that is not a count, such as "2/5" or a number of runs."""
+    """Return whether a table contains a value other than counts."""
     if isinstance(shape, FlatTable):
         columns = [c for c in shape.columns if c.head.kind == "number" and not c.counts]
         rows = to_records(frame)

@@ -9,7 +9,7 @@ from typing import Any
 def format_table(
     rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None
 ) -> list[str]:
-    """Format rows with the same keys as aligned lines.
+    """Format rows with equal keys as aligned lines.
 
     Floats have three digits, whole numbers have thousands separators, and None is a question mark.
     ``left`` are the left-aligned columns, by default those with texts.

@@ -34,7 +34,7 @@ MicroBatches = list[list[MicroBatch]]
 def split_into_micro_batches(
     model: FamilyModel, splits: Mapping[str, EncodedSplit], update: Update, tokens: int
 ) -> MicroBatches:
-    """Split the batches of an update into micro-batches of about ``tokens`` tokens."""
+    """Split the batches of an update into micro-batches of at most about ``tokens`` tokens."""
     return [
         [
             MicroBatch(examples)
@@ -75,7 +75,7 @@ class UpdatePreparer:
             self._thread.shutdown(cancel_futures=True)
 
     def get_update(self, number: int, tokens: int) -> MicroBatches:
-        """Return an update of the round as micro-batches, and start to prepare the next one.
+        """Return an update of the round as micro-batches, while preparing the next update.
 
         Args:
             number: number of the update, from 0.

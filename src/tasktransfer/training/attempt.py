@@ -35,7 +35,7 @@ Both are tried again."""
 
 
 def train_if_needed(job: Job) -> None:
-    """Train a stage unless it is already trained.
+    """Train a stage unless its training is already finished.
 
     A stage that failed in the same call of the workflow (``CALL``) because of its input is not
     tried again.
@@ -98,7 +98,7 @@ def is_trained(job: Job) -> bool:
 
 
 def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
-    """Return the stage with the selections of its existing record added.
+    """Return the stage with the additional selections of its existing record.
 
     Training it again for another selection then keeps the results of all earlier selections. The
     stage is returned unchanged if it has no record, or if it lists the tasks of its test.
@@ -113,7 +113,7 @@ def add_recorded_selections(stage: Stage, folder: Path) -> Stage:
 
 
 def _set_record_aside(folder: Path, problem: str) -> None:
-    """Rename a damaged record instead of overwriting it, because it may have taken hours."""
+    """Rename a damaged record, which may have taken hours to compute, instead of overwriting it."""
     kept = set_files_aside(folder)
     record_event(folder, "set aside", cause=problem, files=[file.name for file in kept])
     names = ", ".join(file.name for file in kept)
@@ -121,7 +121,7 @@ def _set_record_aside(folder: Path, problem: str) -> None:
 
 
 def _raise_repeated_error(job: Job, call: str) -> None:
-    """Raise the error of the last attempt in this call if it would occur again.
+    """Raise the error of the last attempt if it would occur again.
 
     A new call of the workflow tries again, because the input may have been fixed.
     """

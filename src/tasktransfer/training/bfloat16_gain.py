@@ -47,7 +47,7 @@ FILE = "bfloat16.json"
 
 
 def is_bfloat16_faster(hidden_size: int, note: Callable[[str], None]) -> bool:
-    """Return whether a layer is at least ``MIN_GAIN`` times as fast in bfloat16 as in float32.
+    """Return whether a layer runs at least ``MIN_GAIN`` times as fast in bfloat16 as in float32.
 
     Args:
         hidden_size: hidden size of the model.
@@ -71,13 +71,13 @@ def is_bfloat16_faster(hidden_size: int, note: Callable[[str], None]) -> bool:
 
 
 def list_bfloat16_units() -> list[str]:
-    """Return the entries of ``UNITS`` that torch reports for this CPU."""
+    """Return those of ``UNITS`` that torch reports for this CPU."""
     has = torch.cpu.get_capabilities()
     return [name for name in UNITS if has.get(name, False)]
 
 
 def get_cache_file() -> Path:
-    """Return the JSON file of speed-ups by machine in the user's cache folder.
+    """Return the path of the user's cache file with speed-ups by machine.
 
     Machines of the same kind that share a home directory share the decision.
     """
@@ -91,7 +91,7 @@ Clock = Callable[[], float]
 def measure_gain(
     width: int, thread: Clock = time.thread_time, wall: Clock = time.perf_counter
 ) -> tuple[float, float]:
-    """Measure a layer's speed-up in bfloat16 over float32 for ``SECONDS`` on one thread.
+    """Measure the speed-up of a layer in bfloat16 over float32 on one thread.
 
     Args:
         width: hidden size.
@@ -122,7 +122,7 @@ def measure_gain(
 
 
 def _build_layer_call(width: int) -> Callable[[torch.dtype], None]:
-    """Return a function that runs a Transformer layer's forward and backward pass in a format."""
+    """Return a function that runs a Transformer layer forward and backward in a number format."""
     with torch.random.fork_rng(devices=[]):
         layer = torch.nn.TransformerEncoderLayer(
             width,
@@ -165,7 +165,7 @@ def _read_or_measure_gain(machine: str, width: int, note: Callable[[str], None])
 
 
 def _read_cached_gains(file: Path, note: Callable[[str], None]) -> dict[str, float]:
-    """Return the cached speed-ups by machine.
+    """Read the cached speed-ups by machine.
 
     A damaged file is reported to ``note`` and ignored.
     """

@@ -33,7 +33,7 @@ def build_model_folder(
     weights: str,
     labels: Sequence[str],
 ) -> None:
-    """Write config, tokenizer and optionally word vectors of a built model into its folder.
+    """Write config, tokenizer and, if used, word vectors of a built model into its folder.
 
     The folder is complete or does not exist.
 
@@ -58,7 +58,7 @@ def build_model_folder(
 
 
 def build_config(architecture: ArchitectureConfig, words: int) -> Any:
-    """Return the transformers config of an architecture.
+    """Return the transformers config for an architecture.
 
     Args:
         words: size of the vocabulary, including special tokens.
@@ -131,7 +131,7 @@ def build_tokenizer(texts: Iterator[str], most: int, labels: Sequence[str] = ())
 
 
 def _iterate_texts(instances: Sequence[Path]) -> Iterator[str]:
-    """Yield the distinct contexts and replies of the training splits."""
+    """Yield the distinct contexts and replies in training splits."""
     for folder in instances:
         cached = read_manifest(folder)
         replies = [
@@ -144,7 +144,7 @@ def _iterate_texts(instances: Sequence[Path]) -> Iterator[str]:
 
 
 def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: Path) -> None:
-    """Write the vectors of the vocabulary's words from a text file.
+    """Write the vectors of the vocabulary's words, which are read from a text file.
 
     Each line of the file has the form ``word number number ...``.
     """

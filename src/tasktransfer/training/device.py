@@ -39,7 +39,7 @@ device until then."""
 
 
 def list_devices() -> list[str]:
-    """Return the devices that this process may use, or an empty list if there is no GPU.
+    """Return the GPUs that this process may use.
 
     These are the devices in CUDA_VISIBLE_DEVICES if it is set, otherwise every device's UUID from
     nvidia-smi. A batch job without an assigned device has none, even if the machine has GPUs,
@@ -83,7 +83,7 @@ def _list_gpus(program: str) -> list[str]:
 
 
 def _compute_machine_digest(program: str) -> str:
-    """Return a digest of everything on which the list of GPUs depends.
+    """Return a digest of all facts on which the list of GPUs depends.
 
     These are the machine's boot id, the container's devices, and the program that lists them.
     """
@@ -94,12 +94,12 @@ def _compute_machine_digest(program: str) -> str:
 
 
 def get_batch_job() -> str | None:
-    """Return the id of the batch job that this process belongs to, or None if there is none."""
+    """Return the ID of this process's batch job, or None outside of batch jobs."""
     return next((os.environ[name] for name in BATCH_JOB_VARIABLES if name in os.environ), None)
 
 
 def read_slots_per_gpu() -> int:
-    """Return the number of trainings that may share a device, from the environment.
+    """Read from the environment how many trainings may share a GPU.
 
     Raises:
         ConfigError: the variable is not a positive integer.
@@ -114,7 +114,7 @@ def read_slots_per_gpu() -> int:
 
 
 def get_lock_folder() -> Path:
-    """Return the folder for lock files, which is created if it does not exist.
+    """Return the folder for lock files, and create it if it is missing.
 
     There is one per user and machine. By default it is in the folder for temporary files, so that
     it is not on a shared file system.
@@ -129,7 +129,7 @@ def get_lock_folder() -> Path:
 
 @contextmanager
 def lease_device(pool: list[str], slots: int | None = None) -> Iterator[str | None]:
-    """Lease one of several devices, and wait until one is free.
+    """Lease one of several devices, after waiting until one is free.
 
     The device is released when this process ends for any reason; a later lease of the same process
     uses it again. Sets CUDA_VISIBLE_DEVICES to the leased device, or to an empty value in a batch
@@ -171,7 +171,7 @@ def _wait_for_slot(pool: list[str], slots: int) -> tuple[str, Path, int]:
 
 
 def _open_locked_file(path: Path) -> int | None:
-    """Return the descriptor of a lock file, or None if another process holds the lock."""
+    """Open and lock a file, or return None if another process holds the lock."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if locks.try_lock(descriptor):
         return descriptor

@@ -18,7 +18,7 @@ Counter = Callable[[], int | None]
 
 
 def start_energy_meter(device: torch.device) -> Callable[[], float | None]:
-    """Start measuring the energy of the device that trains.
+    """Start to measure the energy of the training device.
 
     Returns:
         A function that returns the joules since this call, or None if the device does not report
@@ -35,7 +35,7 @@ def start_energy_meter(device: torch.device) -> Callable[[], float | None]:
 
 
 def _create_gpu_counter(device: torch.device) -> Counter:
-    """Return the energy counter of torch's ``device``.
+    """Create the energy counter of torch's ``device``.
 
     NVML numbers GPUs differently and ignores CUDA_VISIBLE_DEVICES, so the GPU is found by its UUID.
     """

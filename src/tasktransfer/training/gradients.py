@@ -54,7 +54,7 @@ def set_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> list[Tensor]:
-    """Set the gradients of the trained parameters for an update.
+    """Compute the gradients of the trained parameters for an update.
 
     The loss of an update is the weighted sum of its batches' mean losses.
 
@@ -124,7 +124,7 @@ def set_pair_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Set the gradients for an update of two batches, and compare the two gradients.
+    """Compute the gradients for an update of two batches, and compare them.
 
     Returns:
         Each batch's mean loss, and the cosine similarity of the two batches' gradients over the
@@ -153,7 +153,7 @@ def _run_first_pass(
     setup: Setup,
     halves: HalfWeights | None,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the summed loss of a whole batch, and its slopes by micro-batch.
+    """Return a batch's summed loss, and its gradients with respect to encodings by micro-batch.
 
     Both come from ``compute_encoding_gradients``.
     """
@@ -212,7 +212,7 @@ def _assign_seeds(made: MicroBatches) -> list[_Work]:
 
 
 def _add_gradients(first: Gradients, second: Gradients) -> Gradients:
-    """Add the second set of gradients to the first set in place, and return it."""
+    """Add a second set of gradients to the first in place, and return the first."""
     if first is None or second is None:
         return second if first is None else first
     pairs = list(zip(first, second, strict=True))

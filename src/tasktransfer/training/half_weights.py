@@ -44,12 +44,12 @@ class HalfWeights:
         self._caller = _Caller(module)
 
     def cast_weights(self) -> None:
-        """Cast the current float32 weights to half precision."""
+        """Update the half-precision copy from the current float32 weights."""
         with torch.no_grad():
             torch._foreach_copy_(self._halves, self._weights)
 
     def compute_with_halves(self, work: Callable[[], Tensor]) -> Tensor:
-        """Return the result of ``work``, during which the module has weights in half precision."""
+        """Run ``work`` while the module has weights in half precision, and return its result."""
         from torch.func import functional_call
 
         made: Tensor = functional_call(self._caller, self._by_name, (work,), tie_weights=False)
@@ -58,7 +58,7 @@ class HalfWeights:
     def compute_gradients(
         self, loss: Tensor, moving: Sequence[nn.Parameter]
     ) -> tuple[Tensor | None, ...]:
-        """Return the float32 gradients of a loss that was computed by ``compute_with_halves``.
+        """Compute the float32 gradients of a loss from ``compute_with_halves``.
 
         There is one per parameter; None if the loss does not depend on the parameter.
         """

@@ -34,7 +34,7 @@ class Hardware:
     threads: int = 1
 
     def prepare_device(self) -> torch.device:
-        """Set torch's global switches, and return the device that this process has leased."""
+        """Set torch's global switches, and return this process's leased device."""
         return set_switches(self.threads, self.deterministic)
 
     def choose_setup(
@@ -44,7 +44,7 @@ class Hardware:
         device: torch.device,
         note: Callable[[str], None] = lambda text: None,
     ) -> Setup:
-        """Return the precision, the tokens per micro-batch and the workers for a model.
+        """Choose the precision, tokens per micro-batch and workers for a model.
 
         Args:
             note: called with notes for the record.

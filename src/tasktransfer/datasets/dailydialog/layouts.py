@@ -39,7 +39,7 @@ def read_dialogue_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
 
 
 def read_causal_entailments(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:
-    """Yield instances of causal emotion entailment: does an utterance cause an emotion (RECCON)?
+    """Yield instances that ask if an utterance causes an emotion (RECCON).
 
     The key of the label is ``labels``.
     """

@@ -26,25 +26,25 @@ FIRST_SHAPED = (3, 11)
 
 @cache
 def list_fallback_fonts() -> tuple[str, ...]:
-    """Return the installed fonts among ``FALLBACKS``."""
+    """Return the installed fonts in ``FALLBACKS``."""
     installed = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(name for name in FALLBACKS if name in installed)
 
 
 def list_label_fonts() -> list[str]:
-    """Return the font families of the current style, followed by the installed fallbacks."""
+    """Return the current style's font families, followed by installed fallbacks."""
     return [*mpl.rcParams["font.family"], *list_fallback_fonts()]
 
 
 @cache
 def _read_letters(family: str) -> frozenset[int]:
-    """Return the codes of the letters of a font."""
+    """Return the codes of the letters that a font contains."""
     path = font_manager.findfont(font_manager.FontProperties(family=[family]))
     return frozenset(font_manager.get_font(path).get_charmap())
 
 
 def can_draw(text: str) -> bool:
-    """Return whether the fonts for labels have all letters of a text."""
+    """Return whether the label fonts contain all letters of a text."""
     if text.isascii():
         return True
     letters = [_read_letters(family) for family in list_label_fonts()]
@@ -56,7 +56,7 @@ def can_draw(text: str) -> bool:
 
 
 def _is_drawn_unshaped(letter: str) -> bool:
-    """Return whether the installed matplotlib cannot write a letter from right to left."""
+    """Return whether matplotlib would draw a right-to-left letter incorrectly."""
     is_rtl = unicodedata.bidirectional(letter) in ("R", "AL")
     return is_rtl and mpl.__version_info__[:2] < FIRST_SHAPED
 
@@ -64,7 +64,7 @@ def _is_drawn_unshaped(letter: str) -> bool:
 def number_undrawable_labels(
     labels: Iterable[str], draws: Callable[[str], bool] = can_draw
 ) -> dict[str, str]:
-    """Return a number such as ``#2`` for each label that cannot be drawn.
+    """Replace labels that cannot be drawn by numbers such as ``#2``.
 
     Args:
         labels: all labels of a figure. Numbers are their positions from 1.
@@ -75,7 +75,7 @@ def number_undrawable_labels(
 
 
 def describe_label_numbers(numbers: dict[str, str]) -> list[str]:
-    """Return a list with the sentence of a caption that explains the numbers of labels.
+    """Return a list with the caption's sentence on labels that are drawn as numbers.
 
     The list is empty if no label has a number.
     """

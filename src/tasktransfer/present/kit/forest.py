@@ -39,7 +39,7 @@ Lines = Mapping[str, Sequence[Estimate]]
 
 
 def draw_forests(names: Sequence[str], panels: Mapping[str, Lines]) -> tuple[Figure, list[Axes]]:
-    """Draw forest plots in panels, and return the figure and its panels.
+    """Draw forest plots, and return the figure and its panels.
 
     There is one panel per title, and a name has the same line in all panels.
 
@@ -83,7 +83,7 @@ def finish_forests(
     heading: str = "",
     notes: Sequence[str] = (),
 ) -> None:
-    """Add legend, title and notes, then resize the figure to fit its panels.
+    """Add legend, title and notes to forest plots, then fit the figure to its panels.
 
     Args:
         figure: the figure of ``draw_forests``.

@@ -67,17 +67,17 @@ def hatch_unplanned_cells(axes: Axes, corners: Sequence[Corner]) -> None:
 
 
 def hatch_cells_lightly(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw vertical lines over cells whose number is not final, without hiding it."""
+    """Draw thin vertical lines over cells whose number is not final."""
     _add_shapes(axes, corners, _WHOLE, "hatched lightly", **HATCHED_LIGHTLY)
 
 
 def make_light_hatch_entry(label: str) -> Patch:
-    """Return a legend entry for lightly hatched cells."""
+    """Return a legend entry for cells whose number is not final."""
     return Patch(**HATCHED_LIGHTLY, label=label)
 
 
 def draw_dots_over_cells(axes: Axes, corners: Sequence[Corner]) -> None:
-    """Draw dots over cells without hiding their colour and number."""
+    """Draw dots over cells, keeping their colour and number visible."""
     _add_shapes(axes, corners, _WHOLE, "dotted", **DOTTED)
 
 
@@ -94,7 +94,7 @@ def frame_significant_cells(axes: Axes, corners: Sequence[Corner]) -> None:
 
 
 def mark_single_seed_cells(axes: Axes, corners: Sequence[Corner], inks: Sequence[str]) -> None:
-    """Draw a small ring in cells with a single seed, in the colour of their text."""
+    """Draw a small ring in cells with a single seed, in their text colour."""
     edges = list(inks)
     _add_shapes(
         axes, corners, _RING, "one training", facecolor="none", edgecolor=edges, linewidth=0.7
@@ -136,7 +136,7 @@ def write_cell_text(
     down: float = 0.5,
     **font: Unpack[FontStyle],
 ) -> None:
-    """Write text in a cell, with its middle ``down`` cell heights below the upper edge."""
+    """Write a text in a cell, ``down`` cell heights below its upper edge."""
     x, y = corner
     text_of_cell = axes.text(
         x + 0.5, y + down, text, gid=CELL, ha="center", va="center", fontsize=size, color=colour,
@@ -146,14 +146,14 @@ def write_cell_text(
 
 
 def _add_frames(axes: Axes, corners: Sequence[Corner], label: str, look: PatchStyle) -> None:
-    """Add frames over white lines, so that they are visible on dark cells too."""
+    """Add frames on top of white lines, so that they are visible on dark cells."""
     inside = _INSET + (1 - 2 * _INSET) * _WHOLE
     _add_shapes(axes, corners, inside, "halo", facecolor="none", edgecolor="white", linewidth=2.4)
     _add_shapes(axes, corners, inside, label, **look)
 
 
 def _plot_hatch_lines(axes: Axes, corners: Sequence[Corner], hatch: str) -> None:
-    """Plot a hatching as one line over all cells, because PGF files repeat hatchings per cell."""
+    """Draw a hatching as one line over all cells, which keeps PGF files small."""
     at = np.array([1, 3, 5]) / 6
     if hatch[0] == ".":
         points = np.array([(x, y) for x in at for y in at])
@@ -174,7 +174,7 @@ def _plot_hatch_lines(axes: Axes, corners: Sequence[Corner], hatch: str) -> None
 def _add_shapes(
     axes: Axes, corners: Sequence[Corner], shape: Any, label: str, **style: Any
 ) -> None:
-    """Add a shape to each cell. Its points are in fractions of a cell's width and height."""
+    """Add a shape to each cell, with points in fractions of the cell's size."""
     if not corners:
         return
     if is_paper_style() and "hatch" in style:

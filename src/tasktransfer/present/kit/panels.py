@@ -29,7 +29,7 @@ def create_panels(
     shared: str = "both",
     group: int = 1,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its ``count`` panels of the same size, without empty panels.
+    """Create a figure with ``count`` panels of equal size.
 
     Args:
         count: number of panels.
@@ -60,7 +60,7 @@ def create_panels(
 def fit_figure_to_panels(
     figure: Figure, axes: Sequence[Axes], width: float, height: float, *, cells: bool = False
 ) -> None:
-    """Resize a figure until its panels have a given width and height, inches.
+    """Resize a figure until its panels have a given width and height in inches.
 
     Call it last on a figure of ``create_panels``, when heading and notes exist. ``cells`` is as for
     ``fit_panels``.
@@ -71,14 +71,14 @@ def fit_figure_to_panels(
 
 
 def make_panel_grid(axes: Axes) -> Any:
-    """Return an array with the shape of a panel's grid, filled with this panel."""
+    """Return an array in the shape of the grid that contains a panel, filled with the panel."""
     grid = axes.get_gridspec()
     shape = (1, 1) if grid is None else grid.get_geometry()
     return np.full(shape, axes, dtype=object)
 
 
 def is_in_first_column(axes: Axes) -> bool:
-    """Return whether a panel has no panel to its left."""
+    """Return whether a panel is in the first column of its grid."""
     place = axes.get_subplotspec()
     return place is None or place.is_first_col()
 
@@ -91,7 +91,7 @@ def set_panel_title(axes: Axes, text: str) -> None:
 def draw_reference_line(
     axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
 ) -> None:
-    """Draw a horizontal line for a prior or control, with its name at the right end.
+    """Draw a horizontal line for a prior or control, and write its name at the right end.
 
     Args:
         axes: the panel.
@@ -117,7 +117,7 @@ def draw_reference_line(
 def draw_vertical_line(
     axes: Axes, value: float, label: str, *, style: str = "--", below: bool = False
 ) -> None:
-    """Draw a vertical reference line, with its name at the upper or lower end.
+    """Draw a vertical reference line, and write its name at the upper or lower end.
 
     The name is on the side that has more room.
     """
@@ -145,7 +145,7 @@ NOTE = 6.5
 def label_line_ends(
     axes: Axes, ends: Sequence[tuple[float, float, str, Look]], height: float
 ) -> None:
-    """Write the names of series at their last points, moved apart if they would overlap.
+    """Write the names of series next to their last points, without overlaps.
 
     Call it after the limits of y are set.
 
@@ -172,7 +172,7 @@ def label_line_ends(
 
 
 def make_line_entry(label: str, look: Look, **style: Any) -> Any:
-    """Return a legend entry for a series, whose look ``style`` overrides."""
+    """Return a legend entry for a series, with ``style`` overriding its look."""
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
     shown = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markersize": 5}

@@ -47,7 +47,7 @@ _WIDTH: ContextVar[float] = ContextVar("paper_width", default=math.inf)
 
 @contextmanager
 def use_paper_style(width: float) -> Iterator[None]:
-    """Draw all figures of the context in paper style, ``width`` inches wide.
+    """Draw all figures within the context in paper style, ``width`` inches wide.
 
     matplotlib includes the fonts, so that identical tables give identical files on every machine.
     """
@@ -69,17 +69,17 @@ def use_paper_style(width: float) -> Iterator[None]:
 
 
 def is_paper_style() -> bool:
-    """Return whether figures are drawn in paper style."""
+    """Return whether figures are currently drawn in paper style."""
     return math.isfinite(_WIDTH.get())
 
 
 def get_final_width(figure: Figure) -> float:
-    """Return the width that a figure has when it is saved, inches."""
+    """Return the width of the saved figure in inches."""
     return min(float(figure.get_figwidth()), _WIDTH.get())
 
 
 def can_fit_one_column(figure: Figure) -> bool:
-    """Return whether a figure for the screen can fit one of two columns of a page.
+    """Return whether a figure fits into one column of a two-column page.
 
     It can if it has one column of panels and is narrower than 5.7 inches.
     """
@@ -89,7 +89,7 @@ def can_fit_one_column(figure: Figure) -> bool:
 
 
 def count_columns(count: int, width: float, most: int, height: float = 0.0) -> int:
-    """Return the number of columns in which panels are arranged.
+    """Return the number of columns of panels.
 
     Args:
         count: number of panels.
@@ -111,7 +111,7 @@ def count_columns(count: int, width: float, most: int, height: float = 0.0) -> i
 def compute_paper_height(
     width: float, height: float, actual: float, rows: float, rest: float
 ) -> float:
-    """Return the height of a matrix on paper, whose cells become flatter rather than too small.
+    """Return a matrix's height on paper, where cells are flattened to stay wide enough.
 
     Args:
         width: width of the matrix on screen, inches.
@@ -125,7 +125,7 @@ def compute_paper_height(
 
 
 def set_paper_size(figure: Figure, height: float | None = None) -> None:
-    """Set a figure's width, height (inches) and fonts as in a paper.
+    """Set a figure's width, height (inches) and fonts for a paper.
 
     By default, the height shrinks with the width.
     """
@@ -139,7 +139,7 @@ def set_paper_size(figure: Figure, height: float | None = None) -> None:
 
 
 def fit_to_width(figure: Figure) -> None:
-    """Move panels inward if labels exceed the figure's width, and shrink numbers to their cells."""
+    """Move panels inward if labels exceed the figure, and shrink numbers to fit their cells."""
     engine = figure.get_layout_engine()
     wide = float(figure.get_figwidth())
     if isinstance(engine, ConstrainedLayoutEngine):
@@ -167,13 +167,13 @@ def _fit_cell_texts(axes: Any) -> None:
 
 
 def exceeds_width(figure: Figure) -> bool:
-    """Return whether a figure that is laid out has content outside its width."""
+    """Return whether a laid-out figure has content beyond its width."""
     box = figure.get_tightbbox()
     return bool(box.x0 < -_TOLERANCE or box.x1 > figure.get_figwidth() + _TOLERANCE)
 
 
 def compute_cropped_box(figure: Figure, margin: float) -> Bbox:
-    """Return the box with a figure's whole width and its content's height plus margins, inches."""
+    """Return the bounding box of a figure's full width and of its content's height, in inches."""
     box = figure.get_tightbbox()
     return Bbox([[0, box.y0 - margin], [figure.get_figwidth(), box.y1 + margin]])
 
@@ -192,12 +192,12 @@ class FigureCaption:
 
 
 def add_caption_notes(figure: Figure, notes: Sequence[str]) -> None:
-    """Add sentences to a figure's caption."""
+    """Add sentences to the caption of a figure."""
     add_to_caption(figure, NOTES, notes)
 
 
 def add_to_caption(figure: Figure, part: str, texts: Sequence[str]) -> None:
-    """Store texts of one part of the caption in the figure, as invisible artists."""
+    """Store texts for a part of the caption in the figure, as invisible artists."""
     for text in texts:
         figure.text(0, 0, text, gid=part, visible=False, in_layout=False)
 

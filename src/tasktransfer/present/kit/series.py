@@ -35,7 +35,7 @@ def plot_line_with_band(
     high: Sequence[float] | Floats | None = None,
     label: str | None = None,
 ) -> None:
-    """Plot a series along x, with a band for its intervals or the range of its seeds."""
+    """Plot a series along x with a band for its intervals or its range over seeds."""
     axes.plot(
         x, value, label=label, color=look.colour, marker=look.marker, linestyle=look.line,
         markersize=3.5, linewidth=1.3,
@@ -45,7 +45,7 @@ def plot_line_with_band(
 
 
 def plot_forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[str]) -> None:
-    """Plot groups of estimates from top to bottom, each with its name.
+    """Plot named groups of estimates from top to bottom.
 
     Args:
         axes: the panel.
@@ -77,7 +77,7 @@ def plot_forest(axes: Axes, rows: Sequence[Sequence[Estimate]], names: Sequence[
 
 
 def draw_zero_line(axes: Axes, label: str = "") -> None:
-    """Draw the reference line at 0 of differences, with its name above the panel."""
+    """Draw the reference line at a difference of 0, with its name above the panel."""
     axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     if label:
         axes.annotate(

@@ -89,7 +89,7 @@ _HATCHES = (None, "...", "xx", "\\\\\\", "++", "OO")
 
 
 def get_series_look(rank: int) -> Look:
-    """Return the look of the series with an index from 0.
+    """Return the look (colour, marker, line) of the series with an index from 0.
 
     Looks repeat after six series.
     """
@@ -98,7 +98,7 @@ def get_series_look(rank: int) -> Look:
 
 
 def format_signed(value: float) -> str:
-    """Format a signed number with one decimal (none from 1000 on) and a true minus sign.
+    """Format a number with its sign and one decimal (none from 1000).
 
     There is no negative zero.
     """
@@ -107,7 +107,7 @@ def format_signed(value: float) -> str:
 
 
 def compute_colour_limit(values: Floats, most: float = np.inf) -> float:
-    """Return the symmetric limit of a diverging colour scale.
+    """Compute the symmetric limit of a diverging colour scale.
 
     It is the 95th percentile of the absolute values, rounded up to 1, 2 or 5 times a power of ten,
     so that one outlier does not make all other cells pale. (Numbers in cells are exact, and cells
@@ -133,7 +133,7 @@ def compute_colour_limit(values: Floats, most: float = np.inf) -> float:
 
 
 def compute_improvement_limit(improvements: Floats) -> float:
-    """Return ``compute_colour_limit`` for relative improvements (%), at most 100.
+    """Compute the colour limit for relative improvements in percent, at most 100.
 
     Improvements are bounded by −100 below and unbounded above. A score that is lost completely must
     not look pale next to one that grew tenfold.
@@ -142,7 +142,7 @@ def compute_improvement_limit(improvements: Floats) -> float:
 
 
 def find_exceeded_ends(values: Floats, limit: float) -> str:
-    """Return the ends at which a colour bar needs an arrow, because values exceed the limit."""
+    """Return the ends of the colour scale that values exceed, for arrows at the colour bar."""
     above, below = bool((values > limit).any()), bool((values < -limit).any())
     return {(True, True): "both", (True, False): "max", (False, True): "min"}.get(
         (above, below), "neither"
@@ -150,7 +150,7 @@ def find_exceeded_ends(values: Floats, limit: float) -> str:
 
 
 def choose_text_colour(colour: Any) -> str:
-    """Return black or white, whichever contrasts more with a colour (WCAG 2 luminance)."""
+    """Choose black or white, whichever contrasts more with a colour (WCAG 2)."""
     red, green, blue = (
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3]
     )
@@ -159,7 +159,7 @@ def choose_text_colour(colour: Any) -> str:
 
 
 def choose_log_ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Return round numbers for a logarithmic axis from ``low`` to ``high`` (both above zero).
+    """Choose round numbers as ticks of a logarithmic axis from ``low`` to ``high``.
 
     They are 1, 2 and 5 of each decade, or fewer if there were more than ``most``. If fewer than two
     lie within the axis, its ends are returned.
@@ -174,7 +174,7 @@ def choose_log_ticks(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def set_log_x_axis(axes: Any, values: Sequence[float]) -> None:
-    """Make the x axis logarithmic, with limits around the values and ticks in plain numbers."""
+    """Make the x axis logarithmic, fit its limits to the values, and format ticks as numbers."""
     low, high = min(values), max(values)
     room = max((high / low) ** 0.06, 1.08)
     axes.set_xscale("log")
@@ -185,7 +185,7 @@ def set_log_x_axis(axes: Any, values: Sequence[float]) -> None:
 
 
 def despine(axes: Any, zero: float | None = 0.7) -> None:
-    """Remove the upper and the right spine of axes, and draw a line at y = 0.
+    """Remove the upper and right spines of axes, and draw a line at y = 0.
 
     Args:
         axes: the axes.
@@ -198,7 +198,7 @@ def despine(axes: Any, zero: float | None = 0.7) -> None:
 
 
 def format_best_fit_note(drawn: bool) -> str:
-    """Return the note on the lines of ``draw_best_fit``, or the reason why there are none."""
+    """Return a note on the lines of ``draw_best_fit``, or on why there are none."""
     if drawn:
         return "Lines are least-squares fits; bands are 95 % intervals (jackknife over tasks)"
     return (
@@ -208,7 +208,7 @@ def format_best_fit_note(drawn: bool) -> str:
 
 
 def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
-    """Draw the least-squares line of the cells' deltas on the logarithm of a column.
+    """Draw the least-squares line of the cells' deltas against the logarithm of a column.
 
     It has a band for its interval over tasks (``fit_line``). The line is left out with fewer than
     three distinct x, or if the band is wider than the range of all deltas.
@@ -233,7 +233,7 @@ def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
 
 
 def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:
-    """Return a figure's title in two lines, the content, and the study with its badges.
+    """Format a figure's title in two lines: its content, and the study with badges.
 
     ``seeds`` is the number of seeds, or None if the figure does not depend on seeds.
     """
@@ -251,19 +251,19 @@ def _get_letter_width() -> float:
 
 
 def wrap_lines(lines: list[str], figure: Figure, points: float) -> str:
-    """Break lines that are wider than the figure, assuming the mean width of a letter."""
+    """Break lines that are probably wider than the figure."""
     letters = max(20, int(paper.get_final_width(figure) * 72 / (_get_letter_width() * points)))
     parts = (textwrap.wrap(line, letters, break_on_hyphens=False) for line in lines)
     return "\n".join(part for wrapped_line in parts for part in wrapped_line)
 
 
 def escape_dollar_signs(text: str) -> str:
-    """Return a text that matplotlib does not read as a formula, although it has dollar signs."""
+    """Escape the dollar signs in a text, which matplotlib would read as a formula."""
     return text.replace("$", "\\$")
 
 
 def fold_name(name: str, inches: float, points: float) -> str:
-    """Break a name that is too long at spaces, or after - / _ if it has no spaces."""
+    """Break a long name at spaces, or otherwise after - / _."""
     letters = max(8, int(inches * 72 / (_LETTER * points)))
     parts = re.findall(r"\S+\s*" if " " in name else r"[^-/_]+[-/_]*|[-/_]+", name)
     short = [part[i : i + letters] for part in parts for i in range(0, len(part), letters)]
@@ -278,7 +278,7 @@ def fold_name(name: str, inches: float, points: float) -> str:
 def add_title(
     figure: Figure, what: str, seeds: int | None, metadata: Metadata, more: Sequence[str] = ()
 ) -> None:
-    """Put a heading above the figure, and add ``more`` and notes on its badges to its caption.
+    """Add a heading above the figure, and notes and ``more`` to its caption.
 
     In paper style, the heading is part of the caption too.
     """
@@ -289,7 +289,7 @@ def add_title(
 
 
 def add_heading(figure: Figure, lines: list[str]) -> None:
-    """Put lines above the figure, unless it is in paper style."""
+    """Add lines above the figure, except in paper style."""
     if not paper.is_paper_style():
         points = TITLE_POINTS * compute_font_scale(figure)
         figure.suptitle(wrap_lines(lines, figure, points), fontsize=points)
@@ -312,14 +312,14 @@ def fix_layout(figure: Figure) -> None:
 
 
 def compute_font_scale(figure: Figure) -> float:
-    """Return the factor by which titles and legends are enlarged on wide figures."""
+    """Return the factor by which fonts of titles and legends grow on wide figures."""
     return float(np.clip(paper.get_final_width(figure) / 9, 1.0, 1.6))
 
 
 def fit_panels(
     figure: Figure, panels: Any, width: float, height: float, *, cells: bool = False
 ) -> None:
-    """Resize the figure so that its panels get a size (inches), with room for names and titles.
+    """Resize the figure so that its panels have a size (inches), with space for labels.
 
     An equal aspect would shrink panels after the layout has placed their titles. Heading and legend
     must exist already. The figure is at least as wide as these, so panels may become wider. In
@@ -359,7 +359,7 @@ def fit_panels(
 
 
 def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> None:
-    """Add a legend below the panels, in as many columns as fit, with a note as its title."""
+    """Add a legend below the panels, with a note as its title."""
     if not entries and not note:
         return
     points = LEGEND_POINTS * compute_font_scale(figure)
@@ -379,7 +379,7 @@ def add_legend_below(figure: Figure, entries: Sequence[Any], note: str = "") -> 
 
 
 def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
-    """Return the number of legend columns that fit the figure's width, with balanced rows."""
+    """Return the number of legend columns that fit the figure, with balanced rows."""
     em = points / 72
     besides = (_HANDLE + 0.8 + _COLUMN_GAP) * em  # 0.8: between a handle and its text
     for columns in range(len(labels), 1, -1):
@@ -392,7 +392,7 @@ def _count_columns(figure: Figure, labels: Sequence[str], points: float) -> int:
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Write ``name``.png (200 dpi) and ``name``.pdf atomically, cropped to the figure's content.
+    """Write the figure as PNG (200 dpi) and PDF, atomically and cropped to its content.
 
     They contain the caption's title, notes (``Description``) and marks (``Warning``). They contain
     no date, so that identical tables give identical files.

@@ -30,7 +30,7 @@ class EmbeddedImage:
 
 
 def encode_image(path: Path) -> EmbeddedImage:
-    """Return a PNG file as a data URI, scaled down to ``MAX_PIXELS``.
+    """Encode a PNG file as a data URI, after scaling it down to ``MAX_PIXELS``.
 
     Raises:
         OSError: the file is missing or not an image.

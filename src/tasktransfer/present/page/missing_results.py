@@ -36,7 +36,7 @@ NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "see
 
 
 def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
-    """Return the warnings at the top of a page, one per line, or none if nothing is missing.
+    """Return warnings on missing results for the top of a page, one per line.
 
     Args:
         missing: planned runs without a result.
@@ -63,7 +63,7 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
 
 
 def _describe_state(runs: pd.DataFrame, state: str) -> str:
-    """Return the number of runs in a state with their methods, e.g. ``17 waiting (prompted)``."""
+    """Describe the runs in a state with their methods, e.g. ``17 waiting (prompted)``."""
     count = f"{len(runs):,} {state}"
     methods = [*runs["method"].dropna().unique()] if "method" in runs else []
     named = [str(method).replace("_", " ") for method in methods]
@@ -71,7 +71,7 @@ def _describe_state(runs: pd.DataFrame, state: str) -> str:
 
 
 def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
-    """Return whether all missing runs are waiting to start, and no record is damaged.
+    """Return whether all missing runs are only waiting, and no record is damaged.
 
     A study of merged records, whose missing runs were never planned to be trained, is an example.
     """
@@ -79,7 +79,7 @@ def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
 
 
 def build_common_columns(missing: pd.DataFrame) -> list[Column]:
-    """Return the columns of the table of missing results that have a value in any row."""
+    """Return those columns of the table of missing results that contain a value."""
     filled = missing.columns[missing.notna().any()]
     names = [str(name) for name in filled if name not in NOT_NAMES]
     return [
@@ -94,7 +94,7 @@ def build_common_columns(missing: pd.DataFrame) -> list[Column]:
 def build_missing_tables(
     missing: pd.DataFrame, problems: pd.DataFrame, columns: Sequence[Column], keys: int
 ) -> list[HtmlTable]:
-    """Return one table per state, the most urgent first, and one for damaged records.
+    """Return a table of missing results per state, most urgent first, and one of damaged records.
 
     Args:
         missing: planned runs without a result.

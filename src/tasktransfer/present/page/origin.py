@@ -29,7 +29,7 @@ SHORT = 12
 
 
 def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
-    """Return the table of time, memory and hardware by kind of node and model."""
+    """Return a table of time, memory and hardware by kind of node and model."""
     keys = ["kind", "model", "hardware", "precision"]
     rows = resources.fillna(dict.fromkeys(keys, "")).groupby(keys, sort=False, as_index=False)
     frame = rows.agg(
@@ -62,7 +62,7 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
 
 
 def build_curves(rounds: pd.DataFrame) -> Block | None:
-    """Return the block with the learning curves, or None if there are no trainings.
+    """Return the page's block of learning curves, or None without trainings.
 
     Args:
         rounds: rows of the frame ``training_rounds``.
@@ -79,7 +79,7 @@ def build_curves(rounds: pd.DataFrame) -> Block | None:
 
 
 def _describe_training(path: str, rows: pd.DataFrame) -> list[Any]:
-    """Return name, seed, record, losses, dev scores and the index of the selected round."""
+    """Return a training's name, seed, record, losses, dev scores and selected round."""
     selected = [*rows["selected"]].index(True)
     curves: Sequence[list[float | None]] = [
         [*map(round_significant, rows[key])] for key in MEASURES
@@ -89,12 +89,12 @@ def _describe_training(path: str, rows: pd.DataFrame) -> list[Any]:
 
 
 def _format_training(path: str) -> str:
-    """Return the parts of a training's folder between ``stages`` and the seed's folder."""
+    """Return the folder names of a training between ``stages`` and the seed."""
     return " · ".join(PurePosixPath(path).parts[1:-1])
 
 
 def list_facts(frames: Frames) -> list[tuple[str, str]]:
-    """Return facts about a study, such as its config, data and versions, as (name, value) pairs."""
+    """Return facts about a study as (name, value), such as its config, data and versions."""
     metadata, resources = frames.metadata, frames["resources"]
     replaced = list_substitutes(metadata)
     facts = {**metadata.facts, MISSING: metadata.facts.get(MISSING, NOTHING_MISSING)}
@@ -116,7 +116,7 @@ def list_facts(frames: Frames) -> list[tuple[str, str]]:
 
 
 def describe_data(frames: Frames) -> str:
-    """Describe whether dialogues are real or synthetic, and whether they are subsampled."""
+    """Describe the dialogues: real or synthetic, and complete or subsampled."""
     metadata = frames.metadata
     text = "synthetic dialogues (tiny world)" if metadata.synthetic else "real dialogues"
     if metadata.real:
@@ -125,7 +125,7 @@ def describe_data(frames: Frames) -> str:
 
 
 def describe_commits(rows: pd.DataFrame, what: str = "records") -> str:
-    """Describe the commits that created the rows, with counts if there are several."""
+    """Describe the commits that created the rows, with counts for several commits."""
     counts = rows["commit"].fillna("an unknown commit").value_counts(sort=False)
     shown = {str(commit): int(count) for commit, count in counts.items()}
     short = {commit: commit if " " in commit else commit[:SHORT] for commit in shown}

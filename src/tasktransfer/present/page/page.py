@@ -74,7 +74,7 @@ class PageSection:
 
 
 def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Path:
-    """Write the report.
+    """Write the report of a study.
 
     Args:
         shown: the design's declarations.
@@ -90,7 +90,7 @@ def write_page(shown: Analysis, frames: Frames, figures: Path, out: Path) -> Pat
 
 
 def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) -> str:
-    """Return the page as HTML, with links that are relative to ``folder``."""
+    """Render the report as HTML, with links relative to ``folder``."""
     style = "\n".join(map(read_package_text, (*STYLES, *shown.styles)))
     script = "\n".join(map(read_package_text, (FIRST_SCRIPT, *shown.scripts, *SCRIPTS)))
     metadata = frames.metadata
@@ -119,7 +119,7 @@ def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) ->
 
 
 def _select_short_names(shorts: Mapping[str, str]) -> dict[str, str]:
-    """Return the short name of each long name, unless several names share it."""
+    """Map long names to their short names, except where several names share one."""
     counts = Counter(shorts.values())
     return {
         name: short
@@ -129,7 +129,7 @@ def _select_short_names(shorts: Mapping[str, str]) -> dict[str, str]:
 
 
 def format_explain_command(frames: Frames) -> str:
-    """Return the ``explain`` command line of the study, with placeholders for table and cell."""
+    """Return the study's ``explain`` command, with placeholders for table and cell."""
     arguments = frames.study.format_arguments()
     return " ".join(part for part in ("tasktransfer explain TABLE WORDS", arguments) if part)
 
@@ -137,7 +137,7 @@ def format_explain_command(frames: Frames) -> str:
 def _make_sections(
     shown: Analysis, frames: Frames, figures: Path, folder: Path
 ) -> Iterable[PageSection]:
-    """Yield the sections of the page that have content, in the order of ``SECTIONS``."""
+    """Yield the non-empty sections of the page, in the order of ``SECTIONS``."""
     more = {name: list(blocks) for name, blocks in shown.blocks(frames).items()}
     blocks = _make_common_blocks(shown, frames)
     tables = build_printed_tables(shown, frames)
@@ -171,7 +171,7 @@ def _make_sections(
 
 
 def _make_common_blocks(shown: Analysis, frames: Frames) -> Mapping[str, Sequence[Block]]:
-    """Return the blocks of every report (answer, missing results, cost and provenance)."""
+    """Return the blocks that every report has: answer, missing results, cost and provenance."""
     missing, problems = shown.missing(frames), frames["problems"]
     columns = shown.missing_columns(missing)
     listed = build_missing_tables(

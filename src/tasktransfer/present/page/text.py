@@ -28,7 +28,7 @@ def read_package_text(name: str) -> str:
 
 
 def escape_json(value: Any) -> Markup:
-    """Return JSON for a script element, escaped so that it cannot end the element."""
+    """Escape JSON so that it cannot end the script element that contains it."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -41,13 +41,13 @@ def encode_data_uri(text: str, kind: str) -> str:
 
 
 def hash_text(text: str) -> str:
-    """Return the hash of a style or script for the page's content security policy."""
+    """Return the hash of a style or script for the content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def write_fragment(path: Path, table: HtmlTable) -> Path:
-    """Write an HTML page with a single table, atomically, and return its path."""
+    """Write a single table as an HTML page, atomically, and return its path."""
     template = create_environment(HERE).get_template("fragment.html.j2")
     style = read_package_text("page.css")
     text = template.render(table=table, style=Markup(style), style_hash=hash_text(style))
