@@ -90,7 +90,7 @@ HOST_COMMANDS = (
 
 
 def run_and_leave() -> NoReturn:
-    """Run the command that the command line specifies, and exit without Python's clean-up.
+    """Run the command of the command line, and exit without Python's clean-up.
 
     The workflow's host process runs the commands of ``HOST_COMMANDS``. Python's clean-up would take
     torch a second or two, during which the device is not free for the next run.
@@ -106,7 +106,7 @@ def run_and_leave() -> NoReturn:
 
 
 def _flush_output() -> int:
-    """Flush standard output. Return 0, or the exit code of the error if it cannot be written."""
+    """Flush standard output, and return 0 or the exit code of a write error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    """Parse a command line and return its options, with the command as ``command``.
+    """Parse a command line into options, which include the command as ``command``.
 
     Arguments after ``run … --`` go to Snakemake. The config file of a study may be given without
     ``--config``, and a step of the workflow with or without ``job`` before it.
@@ -155,7 +155,7 @@ def _has_default_config(args: argparse.Namespace) -> bool:
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """Run the parsed command, print its error if it fails, and return its exit code."""
+    """Run the parsed command, print any error, and return the exit code."""
     try:
         if not args.light:
             check_memory_limit()
@@ -181,7 +181,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+    """Create the parser with all commands."""
     parser = GroupedParser(
         prog=PROGRAM,
         description=(

@@ -12,7 +12,7 @@ from tasktransfer.files import json_text, replace_file
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``items``."""
+    """Add the command ``items``."""
     command = add_command(commands, "items", write_items)
     what = "write the items to this JSONL file, one object per line"
     add_option(command, "--out", "FILE", what, type=parse_file, required=True)

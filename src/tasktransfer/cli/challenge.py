@@ -27,7 +27,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``submit``, ``score`` and ``leaderboard``."""
+    """Add the commands ``submit``, ``score`` and ``leaderboard``."""
     command = add_command(commands, "submit", create_submission)
     command.add_argument(
         "--dataset",

@@ -35,7 +35,7 @@ NOT_SUBMITTED = (
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``pilot`` and ``records``."""
+    """Add the commands ``pilot`` and ``records``."""
     command = add_command(commands, "pilot", write_pilot_jobs, light=True)
     add_number(command, "--gpus", "request N GPUs per job (default: 1)", default=1)
     add_number(
@@ -100,7 +100,7 @@ def write_pilot_jobs(args: argparse.Namespace) -> None:
 def _format_scripts(
     folder: Path, paths: Sequence[Path], left: Mapping[str, str], jobs: Mapping[str, str]
 ) -> str:
-    """Format the paths of the scripts, or the submitted jobs, with their numbers of nodes."""
+    """Format the paths of scripts, or the submitted jobs, with numbers of nodes."""
     lines = [
         f"{name}: job {job}, log {folder}/{name}.{job}.log{left.get(name, '')}"
         for name, job in jobs.items()
@@ -130,7 +130,7 @@ def _is_selected(shard: Shard | None, args: argparse.Namespace) -> bool:
 
 
 def _check_model_and_seed(study: Study, args: argparse.Namespace) -> None:
-    """Raise ConfigError if the study does not have the requested model or seed."""
+    """Raise ConfigError if the study does not have a requested model or seed."""
     if args.model is not None:
         study.get_model_config(args.model)
     if args.seed is not None and args.seed not in study.config.seeds:

@@ -21,7 +21,7 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``import`` and ``export``."""
+    """Add the commands ``import`` and ``export``."""
     command = add_command(commands, "import", import_shards)
     add_option(
         command,
@@ -77,7 +77,7 @@ def import_shards(args: argparse.Namespace) -> None:
 
 
 def _write_analysis(args: argparse.Namespace) -> None:
-    """Write tables, statistics, figures and report, which mark missing results."""
+    """Write tables, statistics, figures and report, in which missing results are marked."""
     from contextlib import redirect_stdout
 
     from tasktransfer.designs.commands import (

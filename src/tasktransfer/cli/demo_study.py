@@ -39,7 +39,7 @@ use rule * from tasktransfer
 
 
 def write_demo(folder: Path) -> None:
-    """Write the demo study (config.yaml, Snakefile, profile) into a new or empty folder.
+    """Write the demo study (config.yaml, Snakefile and profile) into an empty folder.
 
     Raises:
         ConfigError: the folder is not empty.
@@ -62,7 +62,7 @@ def write_demo(folder: Path) -> None:
 
 
 def run_demo(folder: Path, cores: int | None, *, dry_run: bool) -> None:
-    """Run the demo study with Snakemake, in a folder that ``write_demo`` has written.
+    """Run the demo study with Snakemake in the folder from ``write_demo``.
 
     Args:
         cores: number of CPU cores, None for all.

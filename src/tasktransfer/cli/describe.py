@@ -30,7 +30,7 @@ DEVICES: dict[str | None, Literal["cpu", "cuda"] | None] = {"cpu": "cpu", "gpu":
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``demo``, ``plan`` and ``validate``."""
+    """Add the commands ``demo``, ``plan`` and ``validate``."""
     command = add_command(commands, "demo", start_demo, config=False)
     what, default = (
         "write the study into this new or empty folder (default: %(default)s)",
@@ -145,7 +145,7 @@ def validate_study(args: argparse.Namespace) -> None:
 
 
 def _validate_models(study: Study) -> None:
-    """Check the checkpoints on this disk, without models on the Hub, which need a download.
+    """Check all checkpoints on this disk. Models on the Hub are skipped.
 
     Raises:
         ModelError: a checkpoint does not fit; the message has one line per model.
@@ -167,7 +167,7 @@ def _validate_models(study: Study) -> None:
 
 
 def _validate_prompts(study: Study) -> None:
-    """Render example prompts for the prompted models on this disk, and print notes on them."""
+    """Render example prompts of prompted models on this disk, and print notes on them."""
     from tasktransfer.errors import print_note
 
     cases: dict[tuple[str, Any, bool], ModelSpec] = {}
@@ -185,7 +185,7 @@ def _validate_prompts(study: Study) -> None:
 
 
 def _collect_prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], ModelSpec]]:
-    """Yield the prompt settings and the model of each evaluation that prompts a local model."""
+    """Yield the prompt settings and the model of each evaluation with a local prompted model."""
     from tasktransfer.core.nodes import Outcome
 
     for node in study.plan.evaluations:
@@ -195,7 +195,7 @@ def _collect_prompted_models(study: Study) -> Iterator[tuple[Mapping[str, Any], 
 
 
 def check_checkpoint(model: ModelConfig, start: str) -> None:
-    """Raise ModelError if weights or tokenizer do not fit each other, the family or the study.
+    """Raise ModelError if a checkpoint's weights, tokenizer, family and study do not fit together.
 
     Args:
         start: folder or hub name of the checkpoint.
@@ -208,5 +208,5 @@ def check_checkpoint(model: ModelConfig, start: str) -> None:
 
 
 def make_note_callback(model: ModelConfig) -> Callable[[str], None]:
-    """Return a callback that prints missing and unused weights of a model's checkpoint."""
+    """Return a callback that prints missing and unused weights of a checkpoint."""
     return lambda text: print(f"model {model.name}: {text}", file=sys.stderr)

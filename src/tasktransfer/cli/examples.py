@@ -84,7 +84,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 
 def add_examples(parser: argparse.ArgumentParser) -> None:
-    """Add examples to the end of every command's help."""
+    """Add examples to each command's help."""
     for name, command in islice(iterate_parsers(parser), 1, None):
         command.formatter_class = HelpFormatter
         if examples := EXAMPLES.get(name):

@@ -22,7 +22,7 @@ CORPORA = {
 
 
 def add_fetch_command(parts: Any) -> None:
-    """Add ``data fetch``."""
+    """Add the command ``data fetch``."""
     command = add_command(parts, "fetch", download_data, config=False)
     what = "; ".join(f"{name}: {content}" for name, content in CORPORA.items())
     add_option(command, "what", "DATA", what, choices=list(CORPORA))
@@ -60,7 +60,7 @@ def download_data(args: argparse.Namespace) -> None:
 
 
 def _find_archives(what: str) -> tuple[tuple[Archive, ...], Conversion | None]:
-    """Return the archives of a corpus, and their conversion if the reader needs other files."""
+    """Return a corpus's archives, and the function that converts them if this is necessary."""
     if what == "feta":
         from tasktransfer.datasets.feta_download import ARCHIVES
 

@@ -22,7 +22,7 @@ TASK = "use this task, DATASET/TASK or TASK (default: the only task of your own 
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``errors`` and ``learning-curve``."""
+    """Add the commands ``errors`` and ``learning-curve``."""
     command = add_command(commands, "errors", list_errors)
     add_option(command, "--task", "TASK", TASK)
     what = (

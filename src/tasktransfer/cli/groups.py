@@ -28,7 +28,7 @@ class GroupedParser(Parser):
     """The parser of all commands, whose help lists them by group."""
 
     def format_help(self) -> str:
-        """Return the help with a list of commands for each group, without the steps of ``job``."""
+        """Format the help as lists of commands by group, without the steps of ``job``."""
         summaries = {**list_command_summaries(self), JOB: _JOB_HELP}
         lists = [
             _format_commands(title, names, summaries)
@@ -41,7 +41,7 @@ class GroupedParser(Parser):
 
 
 def remove_job_prefix(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """Return the words of a command line without a leading ``job``.
+    """Remove a leading ``job`` from the words of a command line.
 
     ``job`` alone prints the list of its steps and exits.
     """

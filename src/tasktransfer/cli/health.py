@@ -24,7 +24,7 @@ CONFIG = "config.yaml"
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``doctor`` and ``completion``."""
+    """Add the commands ``doctor`` and ``completion``."""
     command = add_command(commands, "doctor", check_environment, config=False)
     what = f"check whether this study can run here (default: {CONFIG}, if it exists)"
     add_option(command, "--config", "FILE", what)

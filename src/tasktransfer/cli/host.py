@@ -22,7 +22,7 @@ pyarrow starts threads, so the child processes import it.
 
 
 def main() -> None:
-    """Serve the jobs' requests to run commands until the workflow ends."""
+    """Run commands for the workflow's jobs until the workflow ends."""
     from tasktransfer.cli import main as command
     from tasktransfer.training import host
 

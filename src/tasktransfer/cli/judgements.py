@@ -11,7 +11,7 @@ from tasktransfer.errors import ConfigError
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``judgements``."""
+    """Add the command ``judgements``."""
     command = add_command(commands, "judgements", summarise_judgements, config=False)
     what = (
         "read ratings from a CSV file: model, instance, rater, empathy, relevance, fluency (1 to 5)"

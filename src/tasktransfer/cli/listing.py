@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``ls`` and ``cp``."""
+    """Add the commands ``ls`` and ``cp``."""
     command = add_command(commands, "ls", list_items, config=False)
     command.add_argument("kind", choices=tuple(LISTS), help="kind of items to list")
     add_json_option(command)
@@ -64,7 +64,7 @@ def copy_preset(args: argparse.Namespace) -> None:
 
 
 def list_tasks() -> Iterator[Row]:
-    """Yield the tasks of FETA's datasets."""
+    """Yield the tasks of FETA's datasets, with descriptions."""
     from tasktransfer.datasets import ALL_TASKS
 
     for card in ALL_TASKS:
@@ -77,7 +77,7 @@ def list_tasks() -> Iterator[Row]:
 
 
 def list_models() -> Iterator[Row]:
-    """Yield the models of the presets, each with the presets that use it."""
+    """Yield the models in the presets, with the presets that use them."""
     models: dict[tuple[str, str], list[str]] = {}
     for name, config in _read_presets():
         for model in config.get("models", []):
@@ -90,7 +90,7 @@ def list_models() -> Iterator[Row]:
 
 
 def list_presets() -> Iterator[Row]:
-    """Yield the presets, each with the first sentence of its comment."""
+    """Yield the presets, with the first sentence of each preset's comment."""
     for name, config in _read_presets():
         yield {
             "preset": name,
@@ -100,7 +100,7 @@ def list_presets() -> Iterator[Row]:
 
 
 def list_selectors() -> Iterator[Row]:
-    """Yield the selectors, which rank sources."""
+    """Yield the selectors (methods that rank sources), with descriptions."""
     from tasktransfer.selection.methods import SELECTORS
 
     for selector in SELECTORS.values():
@@ -113,7 +113,7 @@ PROBE = "Dev gain of a short pre-train → fine-tune run."
 
 
 def list_designs() -> Iterator[Row]:
-    """Yield the designs with their purposes."""
+    """Yield the designs, with their purposes."""
     from tasktransfer.designs import DESIGNS
 
     for name in DESIGNS:
@@ -141,7 +141,7 @@ def _read_presets() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _extract_first_sentence(text: str) -> str:
-    """Return the first sentence of a file's leading comment."""
+    """Extract the first sentence of a file's leading comment."""
     comment: list[str] = []
     for line in text.splitlines():
         if not line.startswith("#") or not line.strip("# "):

@@ -140,7 +140,7 @@ def _find_fitting_study(
     target: str,
     lengths: DialogueLengths | None,
 ) -> WrittenStudy:
-    """Return the largest study that fits the time budget.
+    """Find the largest study that fits the time budget.
 
     Raises:
         ConfigError: not even the smallest study fits.
@@ -172,7 +172,7 @@ def _find_fitting_study(
 
 
 def find_target(label: str, declared: Mapping[str, Any]) -> str:
-    """Return the task whose name or label field is ``label``.
+    """Find the task whose name or label field is ``label``.
 
     Raises:
         ConfigError: the declared dataset has no such task.
@@ -190,7 +190,7 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
 
 
 def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Yield mappings from dataset to FETA tasks, with fewer tasks each time.
+    """Yield selections of FETA tasks by dataset, each smaller than the one before.
 
     The first has all classification tasks. The next two have ``FEW_SOURCES`` tasks and one task per
     dataset, which are of the target's kind if the dataset has this kind. The last is empty, which
@@ -265,7 +265,7 @@ def _build_config(
 
 
 def list_references(request: StudyRequest) -> list[str]:
-    """Return the names of the references to compare with, which take minutes.
+    """Return the references that a study compares with, which take only minutes.
 
     Contrastive fine-tuning is among them if a model is an encoder of at least ``LEAST_HIDDEN``.
     """
@@ -281,7 +281,7 @@ def _can_be_tuned(model: str, family: str | None) -> bool:
 
 
 def choose_model_names(models: Sequence[str]) -> list[str]:
-    """Return distinct names of the models for the config, from the last parts of their paths.
+    """Choose distinct names for models, from the last parts of their paths.
 
     Raises:
         ConfigError: a model is given twice.
@@ -299,7 +299,7 @@ def choose_model_names(models: Sequence[str]) -> list[str]:
 
 
 def _describe_model(name: str, model: str, request: StudyRequest, size: Size) -> dict[str, Any]:
-    """Return the entry of a model in the section ``models`` of the config."""
+    """Return a model's entry in the section ``models`` of the config."""
     folder = Path(model).expanduser()
     return {
         "name": name,
@@ -325,12 +325,12 @@ def _select_tiny_tasks(dataset: str, tasks: list[str]) -> list[str]:
 
 
 def _count_sources(config: Mapping[str, Any]) -> int:
-    """Return the number of sources of the target in a config."""
+    """Count the sources of the target in a config."""
     return sum(len(section["tasks"]) for section in config["datasets"].values()) - 1
 
 
 def _infer_family(folder: Path) -> str:
-    """Return the family of a checkpoint according to its config, by default ``encoder``."""
+    """Infer the family of a checkpoint from its config, with ``encoder`` as the default."""
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
         return "encoder_decoder"
@@ -339,7 +339,7 @@ def _infer_family(folder: Path) -> str:
 
 
 def _forecast_hours(request: StudyRequest, config: dict[str, Any]) -> float:
-    """Return the forecast wall time of a study on this machine, hours."""
+    """Forecast the wall time of a study on this machine in hours."""
     from tasktransfer.designs import open_study
     from tasktransfer.operate.forecast.rates import measure_machine_rates
     from tasktransfer.operate.overview import summarise_study
@@ -388,7 +388,7 @@ def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:
 
 
 def _make_relative(folder: Path, path: Path) -> str:
-    """Return a path relative to a study's folder, or unchanged if it begins with ``~``."""
+    """Return a path relative to a study's folder, unless it begins with ``~``."""
     if str(path).startswith("~"):
         return str(path)
     result = os.path.relpath(path, folder)

@@ -16,7 +16,7 @@ from tasktransfer.cli.options import (
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``train``, ``derive``, ``fit`` and ``evaluate``."""
+    """Add the commands ``train``, ``derive``, ``fit`` and ``evaluate``."""
     for name, function in (
         ("train", train_stage),
         ("derive", derive_data),

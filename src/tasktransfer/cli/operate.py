@@ -35,7 +35,7 @@ CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``status``, ``merge``, ``pack`` and ``gc``."""
+    """Add the commands ``status``, ``merge``, ``pack`` and ``gc``."""
     command = add_command(commands, "status", show_status, light=True)
     what = f"show the progress every SECONDS (default: {WATCH_SECONDS}) until the study is finished"
     add_option(
@@ -106,7 +106,7 @@ def _follow_status(study: Study, every: int | None, *, as_json: bool) -> None:
 
 
 def _open_study_design(args: argparse.Namespace) -> tuple[Study, Design]:
-    """Open the study and return it with its design.
+    """Open a study, and return it with its design.
 
     Inputs may be missing if their digests are cached: result folders are named after them.
 

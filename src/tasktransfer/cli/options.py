@@ -23,7 +23,7 @@ DEFAULT_CONFIG = "config.yaml"
 def add_command(
     commands: Any, name: str, function: Any, *, config: bool = True, light: bool = False
 ) -> argparse.ArgumentParser:
-    """Add a command, whose help is the docstring of ``function``.
+    """Add a command whose help is the docstring of ``function``.
 
     Args:
         function: the function that runs the command, with the parsed arguments.
@@ -49,7 +49,7 @@ def add_command(
 def add_option(
     parser: argparse.ArgumentParser, name: str, metavar: str, text: str, **more: Any
 ) -> None:
-    """Add an option with a value, or an argument if ``name`` has no dashes.
+    """Add an option with a value, or a positional argument for a name without dashes.
 
     Args:
         more: further keywords of argparse's ``add_argument``.
@@ -58,12 +58,12 @@ def add_option(
 
 
 def add_number(parser: argparse.ArgumentParser, name: str, text: str, **more: Any) -> None:
-    """Add an option whose value is a positive integer."""
+    """Add an option with a positive integer."""
     add_option(parser, name, "N", text, type=parse_positive, **more)
 
 
 def add_repeated(parser: argparse.ArgumentParser, name: str, metavar: str, text: str) -> None:
-    """Add an option that may be given several times, whose value is a list."""
+    """Add an option that may be repeated, and whose value is a list."""
     add_option(
         parser, name, metavar, f"{text}; may be given several times", action="append", default=[]
     )
@@ -91,7 +91,7 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def print_result(result: Any, as_text: Callable[[Any], str], *, as_json: bool) -> None:
-    """Print the result of a command as JSON, or as the text that ``as_text`` returns."""
+    """Print a command's result as JSON, or as text from ``as_text``."""
     text = f"{json_text.encode(result, indent=2)}\n" if as_json else escape_text(as_text(result))
     print(text, end="")
 
@@ -161,7 +161,7 @@ def parse_positive(text: str) -> int:
 
 
 def open_study(args: argparse.Namespace, *, need_inputs: bool = True) -> Study:
-    """Open the study of ``--config`` and ``--set``."""
+    """Open the study that ``--config`` and ``--set`` specify."""
     from tasktransfer import designs
 
     return designs.open_study(args.config, parse_overrides(args), need_inputs=need_inputs)
@@ -170,7 +170,7 @@ def open_study(args: argparse.Namespace, *, need_inputs: bool = True) -> Study:
 def open_study_with_design(
     design: str, why: str, args: argparse.Namespace, *, need_inputs: bool = True
 ) -> Study:
-    """Open the study of ``--config`` and ``--set`` for a command that only one design supports.
+    """Open the study for a command that supports a single design.
 
     Args:
         design: name of the design.
@@ -191,7 +191,7 @@ def open_study_with_design(
 
 
 def open_design(args: argparse.Namespace, *, need_inputs: bool = True) -> tuple[Study, Design]:
-    """Open the study of ``--config`` and ``--set``, and return it with its design."""
+    """Open the study that ``--config`` and ``--set`` specify, and return it with its design."""
     from tasktransfer import designs
 
     study = open_study(args, need_inputs=need_inputs)
@@ -199,14 +199,14 @@ def open_design(args: argparse.Namespace, *, need_inputs: bool = True) -> tuple[
 
 
 def parse_overrides(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the ``--set a.b=value`` options as a nested mapping."""
+    """Parse the options ``--set a.b=value`` to a nested mapping."""
     from tasktransfer.config.overrides import from_options
 
     return from_options(args.set)
 
 
 def find_node(study: Study, digest: str, kind: type[Any]) -> Any:
-    """Return the study's node with a digest.
+    """Find the study's node with a given digest.
 
     Raises:
         ConfigError: the study has no node with this digest, or it is of another kind.

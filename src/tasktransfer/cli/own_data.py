@@ -42,7 +42,7 @@ SKIP_EMPTY = (
 
 
 def add_data_commands(parts: Any) -> None:
-    """Add ``data check``."""
+    """Add the command ``data check``."""
     command = add_command(parts, "check", check_data_files, config=False)
     add_option(
         command,
@@ -84,7 +84,7 @@ def check_data_files(args: argparse.Namespace) -> None:
 
 
 def _raise_problems(checked: CheckResult) -> None:
-    """Raise DataError if the files have problems."""
+    """Raise DataError if the checked files have problems."""
     lines = [*map(escape_line, checked.problems)]
     if any("set missing: skip" in line for line in lines):
         lines.append("To skip rows or turns without a label, add the option --skip-missing.")
@@ -95,7 +95,7 @@ def _raise_problems(checked: CheckResult) -> None:
 
 
 def _as_json(checked: CheckResult) -> dict[str, Any]:
-    """Return declaration, notes, problems and an example dialogue as plain data."""
+    """Convert declaration, notes, problems and an example dialogue to plain data."""
     import yaml
 
     declared = yaml.safe_load(checked.text)
@@ -104,7 +104,7 @@ def _as_json(checked: CheckResult) -> dict[str, Any]:
 
 
 def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
-    """Return the requested name of a dataset, or a name derived from its files.
+    """Return the requested name of a dataset, or a name from its files.
 
     Raises:
         ConfigError: the requested name has unsuitable characters or is a dataset of the package.
@@ -129,7 +129,7 @@ def _choose_dataset_name(requested: str | None, files: Sequence[Path]) -> str:
 
 
 def derive_dataset_name(files: Sequence[Path]) -> str:
-    """Return a name for a dataset, derived from the name of its first file.
+    """Derive a dataset's name from the name of its first file.
 
     If this file is named after a split, the name of its folder is used.
     """
@@ -152,7 +152,7 @@ def _load_token_counter(model: str) -> Callable[[str], int]:
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``init``."""
+    """Add the command ``init``."""
     command = add_command(commands, "init", create_study, config=False)
     what = "read dialogues from these files, one per split or one for all (default: ask)"
     command.add_argument("--file", metavar="FILE", nargs="+", type=Path, help=what)
@@ -232,7 +232,7 @@ def create_study(args: argparse.Namespace) -> None:
 def _read_dataset(
     args: argparse.Namespace,
 ) -> tuple[str, dict[str, Any], list[str], DialogueLengths]:
-    """Return name, declaration, notes and lengths of the dataset of a new study.
+    """Read a new study's dataset: its name, declaration, notes and lengths.
 
     Raises:
         ConfigError: the declaration has an error, or options contradict each other.
@@ -272,7 +272,7 @@ def _read_dataset(
 
 
 def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
-    """Return notes about models that know too few words of a dataset, or have no tokenizer.
+    """Return notes on models whose tokenizer is missing or knows too few words of a dataset.
 
     A study with this model ends with the same error, but only after its first jobs.
     """
@@ -302,7 +302,7 @@ def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name
 
 
 def _find_release() -> Path | None:
-    """Return the first folder of ``RELEASES`` with both FETA datasets, or None."""
+    """Find the first folder in ``RELEASES`` with both FETA datasets, or return None."""
     from tasktransfer.datasets import PACKAGE_DATASETS
 
     for folder in map(Path, RELEASES):
@@ -314,7 +314,7 @@ def _find_release() -> Path | None:
 
 
 def _request_answer(name: str, question: str) -> str:
-    """Ask for the value of an option at the terminal, and return the answer.
+    """Ask for an option's value at the terminal, and return the answer.
 
     Raises:
         ConfigError: there is no terminal, or the answer is empty.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``rate`` and ``pairs``."""
+    """Add the commands ``rate`` and ``pairs``."""
     command = add_command(commands, "rate", rate_responses)
     what = (
         'rate the lines of this JSONL file: {"context": [texts], "response": text}, also "domain"'

@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 def report_unknown_arguments(
     parser: argparse.ArgumentParser, words: Sequence[str], left: Sequence[str]
 ) -> NoReturn:
-    """Print the usage of a command and the arguments that it does not have, and exit.
+    """Print a command's usage and its unknown arguments, and exit.
 
     Args:
         parser: the parser of all commands.
@@ -57,7 +57,7 @@ def report_unknown_arguments(
 def iterate_parsers(
     parser: argparse.ArgumentParser,
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Yield the words of each command, such as ``data stats``, with its parser.
+    """Yield each command's words, such as ``data stats``, and its parser.
 
     The top parser comes first, with an empty text.
     """
@@ -69,7 +69,7 @@ def iterate_parsers(
 
 
 def list_command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Return a mapping from each command of a parser to its one-line purpose."""
+    """Map each command of a parser to its one-line purpose."""
     return {
         choice.dest: choice.help or ""
         for action in parser._actions
@@ -79,5 +79,5 @@ def list_command_summaries(parser: argparse.ArgumentParser) -> dict[str, str]:
 
 
 def list_options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """Return the options and positional arguments of a parser, without its commands."""
+    """Return a parser's options and positional arguments, without commands."""
     return [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``world``, the commands of ``data``, ``tiny-model`` and ``encode``."""
+    """Add the commands ``world``, ``tiny-model``, ``encode`` and those of ``data``."""
     command = add_command(commands, "world", generate_tiny_world, config=False)
     add_out_option(command, "write the tiny world into this folder")
     what = "generate the world with random seed N (default: 0)"
@@ -82,7 +82,7 @@ def generate_tiny_world(args: argparse.Namespace) -> None:
 def _lock_folder(
     path: Path, named: str, maker: Maker, complete: str, is_up_to_date: Callable[[], bool]
 ) -> Iterator[bool]:
-    """Lock a folder that only one process may write at a time, and yield whether to write it now.
+    """Lock a folder for writing, and yield whether it still has to be written.
 
     Another workflow on the same results, or a process that outlived its workflow, may be writing.
 
@@ -147,7 +147,7 @@ def prepare_dataset(args: argparse.Namespace) -> None:
 
 
 def _generate_tiny_dataset(study: Study, dataset: str) -> None:
-    """Generate a dataset of the tiny world that has a folder of its own, unless it exists."""
+    """Generate a tiny dataset that has its own folder, unless it exists."""
     from tasktransfer.datasets import DATASETS
     from tasktransfer.datasets.tiny_world import MAKER, generate_release
     from tasktransfer.results.revisions import get_own_tiny_version, is_generated
@@ -315,7 +315,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
 
 
 def _prepare_datasets(study: Study) -> list[Path]:
-    """Return the folders of the datasets' cached instances, and write the missing folders."""
+    """Return the folders of cached instances, after preparing missing ones."""
     from tasktransfer.data.cache import cache_dataset
     from tasktransfer.datasets.tiny_world import generate_releases
     from tasktransfer.results.revisions import is_generated

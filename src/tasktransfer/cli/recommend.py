@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``recommend``."""
+    """Add the command ``recommend``."""
     command = add_command(commands, "recommend", recommend_sources)
     add_option(
         command,
@@ -77,7 +77,7 @@ def recommend_sources(args: argparse.Namespace) -> None:
 
 
 def _run_jobs(study: Study, nodes: Sequence[Node], values: Any, cores: int | None) -> None:
-    """Run the jobs of some nodes of a study with Snakemake.
+    """Run the jobs of given nodes with Snakemake.
 
     Raises:
         TaskTransferError: Snakemake failed; its output says why.

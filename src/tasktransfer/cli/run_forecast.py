@@ -34,12 +34,12 @@ class Forecast:
         )
 
     def format_comparison(self, seconds: float) -> str:
-        """Return a line that compares the forecast with a duration in seconds."""
+        """Format a line that compares the forecast with the actual duration."""
         return f"took {seconds / 3600:.2g} h; forecast {self.hours:.2g} h"
 
 
 def forecast_study(study: Study, cores: int | None, gpus: int | None) -> Forecast | None:
-    """Return the forecast of a study's remaining work, as ``tasktransfer plan`` computes it.
+    """Forecast a study's remaining work, as ``tasktransfer plan`` does.
 
     Args:
         cores: number of CPU cores, None for all.

@@ -41,7 +41,7 @@ REFRESH_SECONDS = 15.0
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``run``."""
+    """Add the command ``run``."""
     command = add_command(commands, "run", run_from_command_line, config=False, light=True)
 
     command.add_argument(
@@ -135,7 +135,7 @@ def run_study(request: Request) -> Study:
 
 
 def build_snakemake_arguments(request: Request) -> list[str]:
-    """Return the arguments of Snakemake for a study.
+    """Return the command-line arguments of Snakemake for a study.
 
     Raises:
         ConfigError: the profile does not exist.
@@ -162,7 +162,7 @@ def build_snakemake_arguments(request: Request) -> list[str]:
 
 
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
-    """Run Snakemake with its own output, and return its exit code."""
+    """Run Snakemake with its own output, and return the exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
     child = subprocess.Popen(command, cwd=folder, env=build_job_environment())
     with forward_sigterm(child):
@@ -171,7 +171,7 @@ def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
 
 @contextmanager
 def forward_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
-    """Interrupt Snakemake and its jobs when this process receives SIGTERM, and wait for them.
+    """Interrupt Snakemake and its jobs if this process receives SIGTERM, and wait for them.
 
     A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone.
 
@@ -201,7 +201,7 @@ def forward_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
 
 
 def build_job_environment() -> dict[str, str]:
-    """Return the environment of jobs, in which ``tasktransfer`` is on the PATH."""
+    """Return the environment variables of jobs, with ``tasktransfer`` on the PATH."""
     if shutil.which("tasktransfer"):
         return dict(os.environ)
     path = f"{os.environ.get('PATH', '')}{os.pathsep}{Path(sys.executable).parent}"
@@ -209,7 +209,7 @@ def build_job_environment() -> dict[str, str]:
 
 
 def format_output_paths(study: Study, design: Design) -> str:
-    """Return lines with the paths of the study's report, figures and tables, if they exist."""
+    """Format the paths of the study's existing report, figures and tables as lines."""
     from tasktransfer.designs.outputs import list_outputs
 
     outputs = list_outputs(design, study)
@@ -250,7 +250,7 @@ class Progress:
     """Number and rule of the job in the current error block."""
 
     def read_line(self, line: str) -> None:
-        """Update the progress with one line of Snakemake's output."""
+        """Update the progress from a line of Snakemake's output."""
         if match := _STEPS.match(line):
             self.done, self.total = int(match[1]), int(match[2])
         elif match := _TOTAL.match(line):
@@ -279,7 +279,7 @@ class Progress:
             self.errors.append(line)
 
     def describe(self, elapsed: float, left: float | None) -> str:
-        """Return the progress as text.
+        """Describe the progress in one line.
 
         Args:
             elapsed: elapsed time in seconds.
@@ -295,7 +295,7 @@ class Progress:
         )
 
     def list_failures(self) -> list[str]:
-        """Return one line per failed job with the last error of its log.
+        """Return one line per failed job, with the last error in its log.
 
         If no job has failed, return the last lines of Snakemake's own error or of its output.
         """
@@ -311,7 +311,7 @@ class Progress:
 def follow_snakemake(
     words: Sequence[str], study: Study, forecast: Forecast | None = None
 ) -> tuple[int, list[str]]:
-    """Run Snakemake and show its progress on one line of standard error.
+    """Run Snakemake, and show its progress in one line on standard error.
 
     Args:
         forecast: forecast of the wall time, which is printed first, and compared at the end.
@@ -348,7 +348,7 @@ def follow_snakemake(
 
 
 def _stream_lines_or_ticks(stream: IO[str]) -> Iterator[str | None]:
-    """Yield the lines of a stream, and None for every second without a line."""
+    """Yield the lines of a stream, and None for each second without a line."""
     lines: queue.Queue[str | None] = queue.Queue()
 
     def read() -> None:
@@ -379,7 +379,7 @@ class TimeLeft:
         self._left = None if forecast is None else 3600 * forecast.hours
 
     def estimate_seconds(self, progress: Progress) -> float | None:
-        """Return the remaining seconds, or None if they are unknown or the estimate has run out."""
+        """Estimate the remaining seconds, or return None if they are unknown."""
         now = time.monotonic()
         if now >= self._due and progress.running:
             from tasktransfer.operate.overview import WORKFLOW_SECONDS

@@ -20,7 +20,7 @@ from tasktransfer.cli.options import (
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``replies``, ``sheets`` and ``read-sheets``."""
+    """Add the commands ``replies``, ``sheets`` and ``read-sheets``."""
     command = add_command(commands, "replies", print_replies)
     add_number(command, "--instances", "print N contexts (default: %(default)s)", default=5)
     _add_sampling_options(command)

@@ -26,7 +26,7 @@ SKIP_BROKEN = (
 
 
 def add_commands(commands: Any) -> None:
-    """Add ``export-model`` and ``predict``."""
+    """Add the commands ``export-model`` and ``predict``."""
     command = add_command(commands, "export-model", export_best_model)
     what = (
         "export a model of this task, DATASET/TASK or TASK (default: the only task of your own "

@@ -27,7 +27,7 @@ from tasktransfer.tasks.replies import get_gold_answers
 def evaluate_answers(
     study: Study, node: Evaluation, task: Task, instances: Sequence[Instance], output: JobOutput
 ) -> None:
-    """Score the answers in the file of a user's own system, and keep them as rows.
+    """Score the answers in the file of a user's own system, and store them as rows.
 
     Raises:
         DataError: the file is missing, has changed since the study was opened, or does not answer
@@ -54,7 +54,7 @@ def _add_ratings(
     values: Sequence[float],
     output: JobOutput,
 ) -> None:
-    """Add rows without scores, because the ratings may have any scale."""
+    """Add the ratings as rows without scores, because their scale may be arbitrary."""
     golds = [instance.target for instance in instances]
     texts = [(f"{value:.12g}",) for value in values]
     measures = compute_measures(task, node.measures, texts, golds, values)
@@ -74,7 +74,7 @@ def add_replies(
     replies: Sequence[str],
     output: JobOutput,
 ) -> None:
-    """Add rows with the score of each reply, and the score of all replies together."""
+    """Add the replies as rows with their BLEU scores, and the BLEU of all replies together."""
     golds = [get_gold_answers(instance) for instance in instances]
     answers = [(reply,) for reply in replies]
     tally = bleu.tally_ngrams(encode_answers(answers), encode_answers([gold[:1] for gold in golds]))

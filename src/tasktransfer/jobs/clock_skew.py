@@ -19,7 +19,7 @@ TOLERATED_SECONDS = 2.0
 
 
 def reset_future_dates(study: Study) -> str | None:
-    """Set future modification times of files in the study's results to the present time.
+    """Reset modification times in the future to the present, for files in the study's results.
 
     Returns:
         A note for the user, or None if there were no such files.
@@ -48,7 +48,7 @@ def reset_future_dates(study: Study) -> str | None:
 
 
 def _iterate_compared_files(study: Study) -> Iterator[str]:
-    """Yield the files whose times Snakemake compares and that are known without a folder walk."""
+    """Yield the files whose modification times Snakemake compares."""
     yield from study.list_record_paths()
     yield from (f"{folder}/manifest.json" for folder in study.encoded_folders)
     for name in study.config.dataset_names:
@@ -70,7 +70,7 @@ def _is_ahead(path: str, now: float) -> bool:
 
 
 def _set_time(path: str, now: float) -> bool:
-    """Set the modification time of a file, and return whether that was permitted."""
+    """Set a file's modification time, and return whether that was permitted."""
     try:
         os.utime(path, (now, now), follow_symlinks=False)
     except OSError:
@@ -79,7 +79,7 @@ def _set_time(path: str, now: float) -> bool:
 
 
 def _format_date(seconds: float) -> str:
-    """Return a date, or a number of seconds for years outside the calendar's range."""
+    """Format a time as a date, or as seconds for years outside the calendar's range."""
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(seconds))
     except (OSError, OverflowError, ValueError):

@@ -36,7 +36,7 @@ class Split:
 
     @property
     def is_right(self) -> Flags:
-        """Flags of correct answers, (instances,)."""
+        """Mask of correct predictions, (instances,)."""
         right: Flags = self.logits.argmax(axis=1) == self.golds
         return right
 
@@ -49,7 +49,7 @@ class Split:
 def describe_calibration(
     dev: Split, test: Split, temperature: float, threshold: float | None
 ) -> dict[str, Any]:
-    """Return calibration errors before and after scaling, reliability and coverage.
+    """Return calibration errors before and after temperature scaling, reliability and coverage.
 
     On dev, each dialogue has a temperature from other dialogues (``crossfit_confidence``).
     """

@@ -68,32 +68,32 @@ class ExportCandidate:
 
     @property
     def seed(self) -> int:
-        """Seed of its training, or ``NO_SEED``."""
+        """Seed of the candidate's training, or ``NO_SEED``."""
         return self.node.seed if self.is_trained else NO_SEED
 
     @property
     def is_trained(self) -> bool:
-        """True if its results depend on a seed."""
+        """True if the candidate's results depend on a seed."""
         return isinstance(self.node, Stage) or self.node.learner == CONTRASTIVE
 
     @property
     def name(self) -> str:
-        """Method and model, for messages."""
+        """Method and model of the candidate, for messages."""
         return f"{self.method} with {self.model}" if self.model else self.method
 
     @property
     def card(self) -> Task:
-        """The task's card."""
+        """Card of the candidate's task."""
         return get_task(self.dataset, self.task)
 
     @property
     def record(self) -> Path:
-        """Path of the node's record."""
+        """Path of the record of the candidate's node."""
         return Path(self.study.get_record_path(self.node))
 
     @cached_property
     def dev_score(self) -> float:
-        """Score of the selected round on dev, or NaN for a fit, whose record has no dev split."""
+        """Dev score of the selected round, or NaN for a fit, which has no dev score."""
         if isinstance(self.node, Fit):
             return math.nan
         chosen = get_selected_round(read_record(self.record), self.node.select_on)
@@ -101,13 +101,13 @@ class ExportCandidate:
 
     @cached_property
     def scored(self) -> Scored:
-        """Score of its test predictions."""
+        """Score of the candidate's test predictions."""
         rows = select_task_rows(read_record_rows(self.record), self.task)
         return score_answers(rows, self.card, self.scoring)
 
     @property
     def scoring(self) -> Scoring:
-        """Scoring rules of its record."""
+        """Scoring rules in the candidate's record."""
         if isinstance(self.node, Stage):
             return self.node.training.fidelity.scoring
         scoring: Scoring = self.node.settings.get(SCORING, "default")
@@ -115,7 +115,7 @@ class ExportCandidate:
 
 
 def list_candidates(study: Study, task: str | None) -> list[ExportCandidate]:
-    """Return the finished candidates for a task.
+    """Return the finished models for a task that can be exported.
 
     Args:
         task: ``TASK`` or ``DATASET/TASK``. None for the study's only classification task, or for
@@ -167,7 +167,7 @@ def _iterate_fit_candidates(study: Study, fit: Fit) -> Iterator[ExportCandidate]
 
 
 def _get_single_stage(outcome: Outcome) -> Stage | None:
-    """Return the stage whose complete best round is the outcome, if this is a single encoder."""
+    """Return the stage whose best round is a run's outcome, if it is a single encoder."""
     if len(outcome.starts) != 1 or not outcome.starts[0].is_plain or outcome.combine is not None:
         return None
     stage = outcome.starts[0].stage
@@ -227,7 +227,7 @@ def _choose_task(
 
 
 def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]]) -> str:
-    """Return a sentence about the study's other tasks, with the reasons why they have no model.
+    """Describe why a study's other tasks have no exported model.
 
     The text is empty if there are no other tasks.
     """
@@ -246,7 +246,7 @@ def _describe_unexported_tasks(study: Study, exported: Container[tuple[str, str]
 
 
 def _explain_missing_model(study: Study, dataset: str, task: str) -> str:
-    """Return the reason why a task has no model that can be exported."""
+    """Explain why a task has no model that can be exported."""
     kind = get_task(dataset, task).kind
     if kind not in SINGLE_LABEL:
         return f"its kind is {kind}"
@@ -255,7 +255,7 @@ def _explain_missing_model(study: Study, dataset: str, task: str) -> str:
 
 
 def list_unexported_models(study: Study, dataset: str, task: str) -> list[str]:
-    """Return the decoders and encoder-decoders that are trained on a task, with their families."""
+    """Return the trained decoders and encoder-decoders of a task, which cannot be exported."""
     models = {
         f"{stage.model.name} ({stage.model.family.replace('_', '-')})": None
         for stage in study.plan.stages
@@ -265,7 +265,7 @@ def list_unexported_models(study: Study, dataset: str, task: str) -> list[str]:
 
 
 def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, Any] | None:
-    """Return the row of a task's recommended method in the study's table ``methods``.
+    """Read the row of a task's recommended method from the study's table ``methods``.
 
     None if the table is missing, or if no method is recommended.
     """
@@ -280,7 +280,7 @@ def read_recommendation(study: Study, dataset: str, task: str) -> Mapping[str, A
 def list_recommended_candidates(
     candidates: Sequence[ExportCandidate], row: Mapping[str, Any]
 ) -> list[ExportCandidate]:
-    """Return the candidates of a recommended method, one per seed.
+    """Return the candidates of a recommended method, with one candidate per seed.
 
     The list is empty if the method has no finished model that can be exported.
 
@@ -300,7 +300,7 @@ def select_candidate(
     model: str | None,
     score_fit: Callable[[ExportCandidate], float],
 ) -> ExportCandidate:
-    """Return the run with the best dev score of the method with the best mean dev score.
+    """Select the method with the best mean dev score, and its run with the best dev score.
 
     Args:
         method: name of a method, with or without its sources; None for all.
@@ -346,7 +346,7 @@ def select_candidate(
 def group_candidates(
     candidates: Iterable[ExportCandidate],
 ) -> dict[tuple[str, str], list[ExportCandidate]]:
-    """Return the candidates by method and model, each with all its seeds."""
+    """Group the candidates by method and model, with all seeds of each."""
     groups: dict[tuple[str, str], list[ExportCandidate]] = {}
     for each in candidates:
         groups.setdefault((each.method, each.model), []).append(each)
@@ -354,7 +354,7 @@ def group_candidates(
 
 
 def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | int]:
-    """Return the mean test score of a method's seeds with its 95 % interval, and their number.
+    """Return a method's mean test score over seeds, its 95 % interval and number of seeds.
 
     An end of the interval that is not finite is omitted.
     """
@@ -368,7 +368,7 @@ def describe_scores(candidates: Sequence[ExportCandidate]) -> dict[str, float | 
 
 
 def describe_label_scores(candidate: ExportCandidate) -> list[dict[str, Any]]:
-    """Return one table row per label with its scores on test.
+    """Return one table row of test scores per label.
 
     A measure is a list of its value and the two ends of its interval. A number that is not finite
     is None.

@@ -49,7 +49,7 @@ KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning 
 
 
 def write_card(folder: Path, candidate: ExportCandidate, exported: ExportedModel) -> None:
-    """Write the model card into the folder of an exported model."""
+    """Write the model card of an exported model into its folder."""
     text = "\n".join(_format_card(candidate, exported))
     (folder / FILE).write_text(f"{text}\n", encoding="utf-8")
 
@@ -126,7 +126,7 @@ def _format_data(candidate: ExportCandidate, facts: Mapping[str, Any]) -> Iterat
 
 
 def _format_training_note(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a note if the model is fitted on train and dev, but its scores are from train alone."""
+    """Yield a note if the model is fitted on train and dev, but scored after fitting on train."""
     if WITH_DEV in facts:
         yield f"**This model is fitted on train and dev ({facts[WITH_DEV]:,} instances).**"
         yield "Scores, temperature and thresholds are those of the same method fitted on train"
@@ -159,7 +159,7 @@ def _format_scores(exported: ExportedModel) -> Iterator[str]:
 
 
 def _describe_absent_labels(absent: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence about labels that never occur in test, or nothing if there are none."""
+    """Yield a sentence about labels that do not occur in the test split."""
     if absent:
         listed = ", ".join(f"`{label}`" for label in absent[:MAX_LISTED_LABELS])
         more = ", ..." if len(absent) > MAX_LISTED_LABELS else ""
@@ -242,7 +242,7 @@ def _format_licences(facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def find_licence(checkpoint: Path) -> str | None:
-    """Return the licence in the model card of a checkpoint's folder, or None if it states none."""
+    """Find the licence in the model card of a checkpoint, or return None."""
     try:
         text = read_regular(checkpoint / FILE).decode("utf-8", "replace")
     except OSError:
@@ -252,7 +252,7 @@ def find_licence(checkpoint: Path) -> str | None:
 
 
 def format_summary(exported: ExportedModel, folder: Path) -> str:
-    """Return a one-line summary of an exported model for the terminal."""
+    """Format a one-line summary of an exported model."""
     test = _format_interval(exported.scores["test"])
     least = exported.min_probability
     threshold = "" if least is None else f", suggested threshold {least:g}"

@@ -13,7 +13,7 @@ _SPLITS = {"dev": 0, "test": 1}
 
 
 def write_calibration_figure(folder: Path, exported: ExportedModel) -> None:
-    """Write the reliability diagram and the coverage of an exported model into its folder."""
+    """Write the figure of an exported model's reliability and coverage into its folder."""
     from tasktransfer.present.kit.panels import create_panels, make_line_entry, set_panel_title  # noqa: PLC0415
     from tasktransfer.present.kit.style import (  # noqa: PLC0415
         DPI,

@@ -38,7 +38,7 @@ TOGETHER = 32
 def write_model(
     candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
 ) -> None:
-    """Write weights, tokenizer and ``tasktransfer.json`` of a candidate, without its scores.
+    """Write a candidate's weights, tokenizer and ``tasktransfer.json``, without its scores.
 
     Raises:
         ConfigError: the model reads the toolkit's inputs.
@@ -53,7 +53,7 @@ def write_model(
 def _build_facts(
     candidate: ExportCandidate, reader: Reader, max_length: int | None, **more: Any
 ) -> ExportedModel:
-    """Return the facts that predictions of a candidate need."""
+    """Return the facts that are needed to predict with a candidate."""
     card, declaration = candidate.card, DATASETS[candidate.dataset].declaration
     if declaration is None:
         scope: Any = "turn" if card.kind == "utterance_classification" else "dialogue"
@@ -81,7 +81,7 @@ def _build_facts(
 def _write_stage(
     candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
 ) -> ExportedModel:
-    """Write a fine-tuned encoder from its checkpoint, or train it again if it was not kept."""
+    """Write a fine-tuned encoder from its checkpoint, which is trained again if it is missing."""
     from tasktransfer.models.export import (  # noqa: PLC0415  # imports torch
         load_trained_encoder,
         write_encoder,
@@ -109,12 +109,12 @@ def _write_stage(
 def _write_fit(
     candidate: ExportCandidate, design: DesignParts, folder: Path, threads: int
 ) -> ExportedModel:
-    """Fit a reference again, as its job does, and write it."""
+    """Fit a reference again as in its job, and write it."""
     return fit_reference(candidate, folder, ("train",))
 
 
 def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str]) -> ExportedModel:
-    """Fit a reference on the instances of splits, and write it.
+    """Fit a reference on given splits, and write it.
 
     Raises:
         DataError: instances are missing.
@@ -175,7 +175,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
 
 
 def read_candidate_instances(candidate: ExportCandidate, split: str) -> list[Instance]:
-    """Return the instances of a split that the candidate's node has read."""
+    """Read the instances of a split as the candidate's node has read them."""
     node = candidate.node
     if isinstance(node, Stage):
         training = node.training

@@ -75,7 +75,7 @@ class ExportRequest:
 def export_model(
     study: Study, design: DesignParts, out: Path, request: ExportRequest
 ) -> ExportedModel:
-    """Write a finished method's model into a folder, and return the content of its facts.
+    """Write the model of a finished method into a folder, and return the facts about it.
 
     Raises:
         ConfigError: the study has no such task, method or model, or it cannot be exported.
@@ -126,7 +126,7 @@ def export_model(
 def _select_recommended(
     study: Study, candidates: Sequence[ExportCandidate], request: ExportRequest
 ) -> list[ExportCandidate]:
-    """Return the candidates of the recommended method.
+    """Return the candidates of the task's recommended method.
 
     The list is empty if the user has chosen a method, or if no recommended method can be exported.
     A note says why the recommended method is not exported, and which models cannot be exported.
@@ -161,7 +161,7 @@ def _format_seed(candidate: ExportCandidate) -> str:
 def _fit_reference_with_dev(
     candidate: ExportCandidate, measured: ExportedModel, folder: Path
 ) -> ExportedModel:
-    """Fit a reference on train and dev, write it, and return its facts.
+    """Fit a reference on train and dev, write it, and return the facts about it.
 
     Scores, temperature and threshold are measured with the model without dev, because no other
     dialogues are left to measure them.
@@ -183,7 +183,7 @@ def _fit_reference_with_dev(
 
 
 def _predict_split(candidate: ExportCandidate, folder: Path, split: str) -> Split:
-    """Predict a split with the model in a folder, exactly as a user of the folder would."""
+    """Predict a split with the exported model in a folder, as a user would."""
     from tasktransfer.jobs.predictor import load_predictor  # noqa: PLC0415  # imports torch
 
     predictor: Predictor = load_predictor(folder)
@@ -206,7 +206,7 @@ def _compute_score(candidate: ExportCandidate, split: Split) -> float:
 def _add_scores(
     candidate: ExportCandidate, folder: Path, candidates: Sequence[ExportCandidate], rule: str
 ) -> ExportedModel:
-    """Return the facts of a written model with its temperature, scores and provenance.
+    """Add temperature, scores and provenance to the facts about a written model.
 
     Args:
         candidate: the exported run.

@@ -58,7 +58,7 @@ class LabelledPlace:
     text: str
 
     def describe(self, *, texts: bool) -> dict[str, str | float]:
-        """Return the columns of a table, with the text only if it is requested."""
+        """Return the columns of an error's table row, with its text only if requested."""
         row = asdict(self)
         row |= {key: round(row[key], 3) for key in ("probability", "label_probability")}
         row["probable_label_error"] = "yes" if self.probable_label_error else ""
@@ -85,7 +85,7 @@ class FoundErrors:
 
     @property
     def summary(self) -> str:
-        """Counts in one sentence."""
+        """Sentence with the numbers of differing labels and probable label errors."""
         probable = sum(error.probable_label_error for error in self.errors)
         counts = (
             f"{self.dataset}/{self.task}: {len(self.errors):,} of {self.instances:,} labels differ "
@@ -102,7 +102,7 @@ class FoundErrors:
 
 
 def find_errors(study: Study, task: str | None, method: str | None) -> FoundErrors:
-    """Predict each labelled instance from other dialogues, and return the errors.
+    """Predict each labelled instance with a model of other dialogues, and return the errors.
 
     Args:
         study: a study whose dialogues are prepared.
@@ -156,7 +156,7 @@ def find_errors(study: Study, task: str | None, method: str | None) -> FoundErro
 
 
 def list_method_fits(study: Study, dataset: str, task: str, method: str | None) -> list[Fit | None]:
-    """Return the study's fits on frozen embeddings, and None for TF-IDF.
+    """Return the study's fits on frozen embeddings, and None, which stands for TF-IDF.
 
     Args:
         method: one of ``METHODS``, to return only its entries; None for all.
@@ -190,7 +190,7 @@ def list_method_fits(study: Study, dataset: str, task: str, method: str | None) 
 def _crossfit_labels(
     study: Study, card: Task, instances: Sequence[Instance], fit: Fit | None
 ) -> Floats:
-    """Return the out-of-sample probabilities of the card's labels, of shape (instances, labels)."""
+    """Return label probabilities from models of other dialogues, (instances, labels)."""
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports scikit-learn
 
     clusters = [instance.dialogue_id for instance in instances]
@@ -230,7 +230,7 @@ def _crossfit_labels(
 def _list_places(
     study: Study, dataset: str, task: str, split: str, instances: Sequence[Instance]
 ) -> list[str]:
-    """Return the file and line of each instance, or its id if the reader knows no lines."""
+    """Return the file and line (or the ID) of each instance."""
     reader, few = DATASETS[dataset].reader, study.config.data.few_sample
     if not DATASETS[dataset].has_own_files:
         return [instance.id for instance in instances]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # imports torch
 def get_hardware(
     study: Study, threads: int = 1, precision: Literal["float32"] | None = None
 ) -> Hardware:
-    """Return the hardware settings of the study's training runs, optionally with a precision."""
+    """Return the hardware settings of the study's trainings, optionally with another precision."""
     from tasktransfer.training.hardware import Hardware  # noqa: PLC0415  # imports torch
 
     training = study.config.training
@@ -28,7 +28,7 @@ def get_hardware(
 
 
 def get_checkpoint(study: Study, start: Start) -> str:
-    """Return the checkpoint folder of a start.
+    """Return the checkpoint folder from which a stage starts.
 
     Raises:
         ModelError: the round was not kept.
@@ -39,7 +39,7 @@ def get_checkpoint(study: Study, start: Start) -> str:
 
 
 def get_cache(study: Study, data: Data) -> Path:
-    """Return the folder of prepared instances.
+    """Return the folder of prepared instances of some data.
 
     For derived data this checks the manifest, which has the tables' checksums (``data.cache``).
 
@@ -54,7 +54,7 @@ def get_cache(study: Study, data: Data) -> Path:
 def load_fit_classifier(
     study: Study, fit: Fit, task: Task, learner: Learner, fitted: str | None = None
 ) -> Classifier:
-    """Load the classifier of a fit for a task.
+    """Load a fit's classifier for a task.
 
     Args:
         fitted: task with the same labels on which the classifier was fitted; None for ``task``.

@@ -26,7 +26,7 @@ LAYER = "layer"
 
 
 def get_layer_folder_name(node: Fit) -> str:
-    """Return the folder that the fits of all layers share, relative to the results folder."""
+    """Return the folder that the fits of a model's layers share, relative to the results folder."""
     settings = node.settings
     read = {name: settings.get(name) for name in ("model", "representation", "limit_train")}
     data = node.data.build_identity(node.tasks)
@@ -35,7 +35,7 @@ def get_layer_folder_name(node: Fit) -> str:
 
 
 def list_needed_layer_folders(study: Study) -> Iterator[str]:
-    """Yield the paths of the representations that unfinished fits of a study read."""
+    """Yield the folders of representations that unfinished fits of a study need."""
     for fit in study.plan.fits:
         if LAYER in fit.settings and not is_finished(study, fit):
             yield f"{study.config.results}/{get_layer_folder_name(fit)}"
@@ -44,7 +44,7 @@ def list_needed_layer_folders(study: Study) -> Iterator[str]:
 def read_layer(
     study: Study, node: Fit, model: ModelSpec, texts: Sequence[str]
 ) -> npt.NDArray[np.float64]:
-    """Return the representations of a fit's layer, (texts, hidden size).
+    """Read the representations of a fit's layer, (texts, hidden size).
 
     The first fit computes all layers that the study probes, in one pass, and stores them. The
     others wait for it.

@@ -48,7 +48,7 @@ dialogues, number of instances, and the numbers of a ``CurvePoint``."""
 def compute_learning_curves(
     study: Study, dataset: str, name: str, seeds: int, no_model: str
 ) -> list[CurveRow]:
-    """Compute the learning curve of each reference of a study, except the most frequent label.
+    """Compute the learning curve of each reference of a study on a task.
 
     Args:
         study: a study whose dialogues are prepared.
@@ -96,7 +96,7 @@ def _compute_curve(study: Study, fit: Fit, task: Task, seeds: int) -> Iterator[C
 def read_limited_instances(
     study: Study, data: Data, task: str, split: str, limit: int | None
 ) -> list[Instance]:
-    """Return a task's instances of a split within a limit.
+    """Read a task's instances of a split, up to a limit.
 
     Raises:
         RecordError: the dialogues are not prepared.
@@ -117,7 +117,7 @@ def score_samples(
     seeds: int,
     scoring: Scoring = "default",
 ) -> Iterator[CurveRow]:
-    """Yield fraction, dialogues, instances and ``CurvePoint`` of each point of a learning curve.
+    """Yield fraction, dialogues, instances and score of each point of a learning curve.
 
     Raises:
         DataError: there are fewer than four training dialogues.
@@ -135,7 +135,7 @@ def score_samples(
 
 
 def list_training_dialogues(task: str, train: Sequence[Instance]) -> list[str]:
-    """Return the sorted ids of the training dialogues.
+    """Return the sorted IDs of the training dialogues.
 
     Raises:
         DataError: there are fewer than four.
@@ -154,7 +154,7 @@ def build_curve_rows(
     dialogues: int,
     sizes: Mapping[float, Sequence[int]],
 ) -> Iterator[CurveRow]:
-    """Yield fraction, dialogues, instances and ``CurvePoint`` of each point.
+    """Yield fraction, dialogues, instances and score of each point with its forecast.
 
     Args:
         scored: fraction as text, seed and score of each training on a sample.
@@ -185,7 +185,7 @@ def _score_predictions(
 
 
 def _embed_once(embed: Embed) -> Embed:
-    """Return a cached version of an embedding function, which embeds each distinct text once."""
+    """Wrap an embedding function so that it embeds each distinct text only once."""
     known: dict[str, Any] = {}
 
     def embed_known(texts: Sequence[str]) -> Any:
@@ -197,7 +197,7 @@ def _embed_once(embed: Embed) -> Embed:
 
 
 def describe_curve(rows: Sequence[CurveRow]) -> list[str]:
-    """Return what a method gains from more dialogues, one sentence per method."""
+    """Describe, in one sentence per method, the gain from more dialogues."""
     sentences = []
     for *names, fraction, dialogues, _, _, score, lowest, highest, gain, low, high in rows:
         if fraction == FRACTIONS[-1]:
@@ -214,7 +214,7 @@ def describe_curve(rows: Sequence[CurveRow]) -> list[str]:
 
 
 def _explain_scale_end(score: float, low: float, high: float) -> str:
-    """Return a sentence about an interval that ends at the forecast itself, or an empty text.
+    """Explain an interval that ends at the forecast itself, or return "".
 
     A forecast and its interval are scores, which are at most 100 and at least 0.
     """

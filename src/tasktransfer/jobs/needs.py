@@ -33,7 +33,7 @@ from tasktransfer.selection.selector import MEASUREMENTS
 
 
 def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
-    """Return the input files of cached instances.
+    """Return the input files from which cached instances are prepared.
 
     They are the files of the tiny world if the data are generated from it.
 
@@ -47,18 +47,18 @@ def list_instance_inputs(study: Study, dataset: str, cache: str) -> list[str]:
 
 
 def is_tiny_world(study: Study, dataset: str, cache: str) -> bool:
-    """Return whether a folder of cached instances is the pre-training data of tiny models."""
+    """Return whether cached instances are the pre-training data of tiny models."""
     return Path(study.get_tiny_instances_folder(dataset)) == Path(cache)
 
 
 def list_tiny_model_inputs(study: Study, folder: str) -> list[str]:
-    """Return the inputs of a generated model folder, except a file of weights."""
+    """Return the input files of a generated model's folder, except weights."""
     caches = [f"{cache}/manifest.json" for cache in study.list_text_folders(folder)]
     return _list_inputs_if_missing(f"{folder}/config.json", caches)
 
 
 def list_encoding_inputs(study: Study, folder: str) -> list[str]:
-    """Return the inputs of token ids."""
+    """Return the input files from which token ids are computed."""
     data, model = study.encoded_folders[folder]
     made = (
         study.get_record_path(data)
@@ -71,7 +71,7 @@ def list_encoding_inputs(study: Study, folder: str) -> list[str]:
 
 
 def list_job_inputs(study: Study, node: Node) -> list[str]:
-    """Return the inputs of an unfinished node's job.
+    """Return the input files of an unfinished node's job.
 
     They are the nodes that it uses and starts from, and instances or token ids.
     """
@@ -121,7 +121,7 @@ def list_job_inputs(study: Study, node: Node) -> list[str]:
 
 
 def list_first_data(study: Study, recipes: Iterable[str]) -> list[str]:
-    """Return the records of derived data that are built before the first training run.
+    """Return the records of derived data that must exist before the first training.
 
     If a recipe finds too few data for the config, the error then comes before hours of training.
 
@@ -139,7 +139,7 @@ def list_first_data(study: Study, recipes: Iterable[str]) -> list[str]:
 
 
 def runs_model(node: Node) -> bool:
-    """Return whether a node's job runs a model and so needs a device.
+    """Return whether a node's job runs a model, so that it needs a device.
 
     These are training runs, evaluations of models that no endpoint serves, fits on representations,
     and data that a model labels.
@@ -161,7 +161,7 @@ def runs_model(node: Node) -> bool:
 
 
 def _list_stage_outputs(study: Study, starts: Iterable[Start]) -> list[str]:
-    """Return the outputs of stages that have to exist before a job can start from them.
+    """Return the checkpoints of stages that must exist before a job can start from them.
 
     Rounds other than the best are not separate outputs, because their number is known only when the
     stage is finished.
@@ -188,7 +188,7 @@ class DamagedRecords:
         """record → (modification time, problem)"""
 
     def list_inputs(self, study: Study, node: Node) -> list[str]:
-        """Return a list of the log if a node's record is damaged or lacks a requested output.
+        """Return a list with the log if a node's record is damaged or incomplete.
 
         Raises:
             RecordError: there is no permission to read the record.
@@ -225,7 +225,7 @@ class DamagedRecords:
 
 
 def get_fit_model(study: Study, fit: Fit) -> ModelSpec:
-    """Return the released model that a fit refers to by its identity.
+    """Return the released model that a fit's identity refers to.
 
     Raises:
         ConfigError: the study does not have this model.
@@ -240,7 +240,7 @@ def get_fit_model(study: Study, fit: Fit) -> ModelSpec:
 
 
 def list_released_models(study: Study, fit: Fit) -> list[ModelSpec]:
-    """Return the released models from which a fit reads representations or the tokenizer.
+    """Return the released models that a fit reads for representations or tokenization.
 
     A fit on a stage reads none.
 
@@ -263,7 +263,7 @@ def _find_model(study: Study, identity: Any) -> ModelSpec | None:
 
 
 def _list_model_files(study: Study, name: str) -> list[str]:
-    """Return the files of a model and its second encoder that the study generates."""
+    """Return the generated files of a model and of its second encoder."""
     model = study.get_model_config(name)
     own = [f"{study.get_created_model_folder(name)}/config.json"] if model.is_created else []
     return own + (_list_model_files(study, model.second) if model.second else [])

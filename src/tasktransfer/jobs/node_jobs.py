@@ -140,7 +140,7 @@ def fit_node(study: Study, node: Fit, design: DesignParts) -> None:
 
 
 def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: int) -> None:
-    """Score an outcome or a fit on a split of a task.
+    """Score an outcome or a fit on a split of a task, and write the results.
 
     Raises:
         ConfigError: the task does not have a measure, or the learner does not exist.
@@ -213,7 +213,7 @@ def _evaluate_prompted_model(
 
 
 def build_evaluation_inputs(study: Study, node: Evaluation, threads: int = 1) -> EvaluationInputs:
-    """Return the paths of an evaluation's inputs. Weights are checked when they are requested."""
+    """Return the paths of an evaluation's inputs."""
     from tasktransfer.evaluation.outcome import EvaluationInputs  # noqa: PLC0415  # imports torch
 
     encoded = {
@@ -239,7 +239,7 @@ def build_evaluation_inputs(study: Study, node: Evaluation, threads: int = 1) ->
 def _evaluate_replies(
     study: Study, node: Evaluation, instances: Sequence[Instance], threads: int, output: JobOutput
 ) -> None:
-    """Evaluate replies that a model selects or generates."""
+    """Evaluate replies that a model retrieves or generates."""
     from tasktransfer.evaluation.replies import ReplyEvaluation, evaluate_replies  # noqa: PLC0415  # imports torch
 
     assert isinstance(node.of, Outcome), "a fit has no replies"
@@ -275,7 +275,7 @@ def _evaluate_replies(
 def _compute_features(
     study: Study, node: Fit, learner: Learner, instances: Sequence[Instance]
 ) -> Any:
-    """Return representations of instances, of shape (instances, hidden size).
+    """Compute representations of instances, shape (instances, hidden size).
 
     Return None if the learner does not read representations.
     """

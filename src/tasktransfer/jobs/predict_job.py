@@ -36,7 +36,7 @@ class PredictionRequest:
 
 
 def predict_file(folder: Path, file: Path, out: Path | None, request: PredictionRequest) -> None:
-    """Predict every dialogue or turn of a file, and write a JSON line for each.
+    """Predict each dialogue or turn of a file, and write one JSON line per prediction.
 
     Args:
         folder: folder of the exported model.
@@ -113,7 +113,7 @@ def _write_predictions(
 
 
 def _group_inputs(inputs: Iterable[Input], most: int) -> Iterator[list[Input]]:
-    """Yield inputs in lists of at most ``most`` inputs that fit into memory."""
+    """Group inputs into lists of at most ``most`` inputs, to limit memory use."""
     group: list[Input] = []
     characters = 0
     for read in inputs:

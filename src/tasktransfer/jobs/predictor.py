@@ -60,7 +60,7 @@ class Predictor:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the model."""
+        """Labels that the model predicts."""
         return self.exported.labels
 
     def predict(
@@ -71,7 +71,7 @@ class Predictor:
         min_probability: float = 0.0,
         batch_size: int = BATCH,
     ) -> list[Prediction]:
-        """Return one prediction per dialogue.
+        """Predict the label or labels of each dialogue.
 
         A model that labels turns predicts the last turn of each dialogue, and reads the turns
         before it.
@@ -103,7 +103,7 @@ class Predictor:
         min_probability: float = 0.0,
         batch_size: int = BATCH,
     ) -> list[Prediction]:
-        """Return one prediction per instance, with the options of ``predict``."""
+        """Predict each instance, with the options of ``predict``."""
         if not instances:
             return []
         logits = self.compute(instances, batch_size)
@@ -148,7 +148,7 @@ class Predictor:
 
 
 def _format_turn(number: int, turn: Any) -> str:
-    """Return a turn as the model reads it, or an empty string if it has no text."""
+    """Format a turn as the model's input, or as "" without text."""
     speaker, text = "", turn
     if isinstance(turn, Mapping):
         speaker, text = turn.get("speaker") or "", turn.get("text")
@@ -162,7 +162,7 @@ def _format_turn(number: int, turn: Any) -> str:
 
 
 def compute_probabilities(logits: Floats, temperature: float) -> Floats:
-    """Return the softmax of logits divided by a temperature, (instances, labels)."""
+    """Convert logits to probabilities by softmax with a temperature, (instances, labels)."""
     scaled = logits / temperature
     raised = np.exp(scaled - scaled.max(axis=1, keepdims=True))
     probabilities: Floats = raised / raised.sum(axis=1, keepdims=True)
@@ -173,7 +173,7 @@ def compute_probabilities(logits: Floats, temperature: float) -> Floats:
 
 
 def load_predictor(folder: str | Path) -> Predictor:
-    """Load an exported model.
+    """Load an exported model as a predictor.
 
     Raises:
         ModelError: a file is missing or damaged.
@@ -186,7 +186,7 @@ def load_predictor(folder: str | Path) -> Predictor:
 def load_logits_function(
     folder: Path, exported: ExportedModel
 ) -> Callable[[Sequence[Instance], int], Floats]:
-    """Return the function that computes the logits of an exported model.
+    """Load the function that computes an exported model's logits.
 
     Raises:
         ModelError: a file is missing or damaged.
@@ -260,7 +260,7 @@ def _load_embeddings(
 def _get_checked_arrays(
     folder: Path, exported: ExportedModel, arrays: Mapping[str, Any], first: str, second: str
 ) -> tuple[Any, Any]:
-    """Return two arrays of a folder, or raise ModelError if they do not match the labels."""
+    """Return two arrays of a folder, after checking that they match the labels."""
     labels = len(exported.labels)
     if {first, second} <= arrays.keys():
         one, two = arrays[first], arrays[second]

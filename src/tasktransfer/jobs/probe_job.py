@@ -27,7 +27,7 @@ Instances = Sequence[Instance]
 def fit_tasks(
     study: Study, node: Fit, learner: JointLearner, folder: Path, notes: list[str]
 ) -> ProbeResults:
-    """Fit all tasks of a node.
+    """Fit the classifiers for all tasks of a node.
 
     Raises:
         DataError: training rows come from dialogues that the model was selected or tested on, or
@@ -65,7 +65,7 @@ def fit_tasks(
 
 
 def select_sample(instances: Instances, limit: int | None) -> Instances:
-    """Return a random sample of the instances in their order, which is the same for all seeds.
+    """Select a random sample of instances, which is equal for all seeds.
 
     Return all instances if the limit is None or is not exceeded.
     """
@@ -76,7 +76,7 @@ def select_sample(instances: Instances, limit: int | None) -> Instances:
 
 
 def list_held_out_dialogues(study: Study, stage: Stage, dataset: str) -> frozenset[str]:
-    """Return the dialogues of a dataset on which a stage was selected or tested.
+    """Return the dialogues of a dataset that were used to select or test a stage.
 
     The set is empty if the stage was trained on another dataset.
     """
@@ -96,7 +96,7 @@ def list_held_out_dialogues(study: Study, stage: Stage, dataset: str) -> frozens
 def check_held_out_dialogues(
     read: dict[str, dict[str, Instances]], held: frozenset[str], where: str
 ) -> None:
-    """Raise DataError if a probe is trained on held-out dialogues.
+    """Raise DataError if probes would be trained on held-out dialogues.
 
     These are dialogues on which the model was selected or tested, and the dialogues in the probe's
     own test split.
@@ -136,7 +136,7 @@ def _compute_representations(study: Study, node: Fit, texts: list[str]) -> Any:
 
 
 def _get_released_model(study: Study, node: Fit) -> ModelSpec:
-    """Return the first released model that a fit reads, or raise ConfigError if there is none."""
+    """Return the first released model that a fit reads. Raises ConfigError without any."""
     models = list_released_models(study, node)
     if not models:
         raise ConfigError(
@@ -147,7 +147,7 @@ def _get_released_model(study: Study, node: Fit) -> ModelSpec:
 
 
 def _truncate_to_encoder_inputs(study: Study, node: Fit, texts: list[str]) -> list[str]:
-    """Return the part of each text that the encoders read, for a comparison with word counts."""
+    """Truncate each text to the part that encoders read, for a comparison with word counts."""
     reads = node.settings["reads"]
     if "max_length" in reads:
         return [truncate_to_last_words(text, reads["max_length"]) for text in texts]
@@ -160,7 +160,7 @@ def _truncate_to_encoder_inputs(study: Study, node: Fit, texts: list[str]) -> li
 
 
 def count_words(texts: list[str], trained: list[bool]) -> Any:
-    """Return sparse counts of the words that occur in at least three training contexts."""
+    """Return sparse counts of words that occur in three or more training contexts."""
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # slow to import
 
     counter = CountVectorizer(min_df=min(3, sum(trained)), token_pattern=r"(?u)\b\w+\b")

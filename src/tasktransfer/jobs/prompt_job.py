@@ -55,7 +55,7 @@ class PromptedResults:
     setup: Setup | None
 
     def build_rows(self, split: str) -> list[Row]:
-        """Return one row per instance."""
+        """Return one row of results per instance."""
         golds = [instance.target for instance in self.instances]
         answers = self.given.predictions
         scores = metrics.score_instances(self.task, answers, golds)
@@ -83,7 +83,7 @@ class PromptedResults:
 
 
 def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedResults:
-    """Prompt the model for all instances of an evaluation.
+    """Prompt the model with every instance of an evaluation.
 
     Raises:
         DataError, ModelError: an input is missing or damaged.
@@ -114,7 +114,7 @@ def prompt_instances(study: Study, node: Evaluation, threads: int) -> PromptedRe
 def describe_unreadable_answers(
     given: PromptedPredictions, node: Evaluation, study: Study
 ) -> list[str]:
-    """Return notes about answers that are not among the choices or cannot be parsed.
+    """Return notes on answers that cannot be parsed or are not among the choices.
 
     Raises:
         EndpointError: most answers are unreadable, so a score would be meaningless.
@@ -143,7 +143,7 @@ def describe_unreadable_answers(
 
 
 def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
-    """Return the instances of the evaluation, which training runs with the same limit also use.
+    """Read the evaluated instances, which are those of training runs with an equal limit.
 
     If the setting ``turn_separator`` is set, contexts have one line per utterance.
     """
@@ -162,7 +162,7 @@ def read_evaluated_instances(study: Study, node: Evaluation) -> list[Instance]:
 
 
 def create_task_prompter(study: Study, node: Evaluation, model: PromptedModel) -> TaskPrompter:
-    """Return the prompter for the evaluation's task and a model."""
+    """Create the prompter of a task and model for an evaluation."""
     from tasktransfer.evaluation.prompting import prompter  # noqa: PLC0415
 
     assert node.asked is not None
@@ -191,7 +191,7 @@ class RenderedPrompts:
 
 
 def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPrompts:
-    """Render the prompts of one instance, without loading the model or calling an endpoint.
+    """Render an instance's prompts, without loading the model or calling an endpoint.
 
     Args:
         number: index of the instance in the evaluation, from 0.
@@ -220,7 +220,7 @@ def render_prompts(study: Study, node: Evaluation, number: int) -> RenderedPromp
 
 
 def load_prompt_reader(study: Study, node: Evaluation) -> PromptedModel:
-    """Load the tokenizer or the endpoint's client, which is all that prompts need of the model."""
+    """Load a model's tokenizer or endpoint client, which suffices to render prompts."""
     assert node.asked is not None
     assert isinstance(node.of, Outcome) and node.of.model is not None
     model = node.of.model
@@ -236,7 +236,7 @@ def load_prompt_reader(study: Study, node: Evaluation) -> PromptedModel:
 def load_prompted_model(
     study: Study, node: Evaluation, threads: int, *, sends: bool = True
 ) -> PromptedModel:
-    """Return the prompted model, loaded on this machine or served by an endpoint.
+    """Load a prompted model on this machine, or connect to the endpoint that serves it.
 
     Args:
         sends: allow requests to an endpoint.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # imports torch
 def evaluate_prompted_replies(
     study: Study, node: Evaluation, threads: int, output: JobOutput
 ) -> None:
-    """Evaluate a prompted model's replies, and keep the results as rows.
+    """Evaluate a prompted model's replies, and store the results as rows.
 
     Raises:
         ConfigError: the first measure is not a measure of prompted replies.
@@ -62,7 +62,7 @@ def _evaluate_bleu(
     instances: list[Instance],
     output: JobOutput,
 ) -> Mapping[str, float]:
-    """Add the generated replies and their BLEU. An unreadable answer is an empty reply."""
+    """Add generated replies and their BLEU, where unreadable answers count as empty replies."""
     given = prompter.prompt_model(instances)
     add_replies(node, instances, [texts[0] for texts in given.predictions], output)
     output.notes += describe_unreadable_answers(given, node, study)
@@ -76,7 +76,7 @@ def _evaluate_p_at_1(
     instances: list[Instance],
     output: JobOutput,
 ) -> Mapping[str, float]:
-    """Add P@1, for which the replies of a block are ranked by mean log-probability per token.
+    """Add P@1, ranking the replies of a block by mean log-probability per token.
 
     ``p_at_1_permuted`` has a random reply of the block as the gold reply, so it is near chance.
     """
@@ -114,7 +114,7 @@ def _evaluate_perplexity(
     instances: list[Instance],
     output: JobOutput,
 ) -> Mapping[str, float]:
-    """Add the perplexity of the gold replies per word, without the end of the replies."""
+    """Add the per-word perplexity of gold replies, without their end-of-reply tokens."""
     from tasktransfer.evaluation.prompting.replies import score_gold_replies  # noqa: PLC0415  # imports torch
 
     losses, words = score_gold_replies(prompter, instances)

@@ -65,13 +65,13 @@ class JobOutput:
     notes: list[str] = field(default_factory=list)
 
     def add_result(self, task: str, measures: dict[str, float], instances: int, split: str) -> None:
-        """Add a task's result on a split."""
+        """Add a task's result on a split to the record."""
         score = measures.get("score")
         self.results[task] = {"measures": measures, "score": score, "instances": instances}
         self.sizes[task] = {split: instances}
 
     def set_host(self, setup: Setup, threads: int) -> None:
-        """Set the host to the machine that ran a model, and add the notes of its device setup."""
+        """Add the machine that ran a model, and notes on its setup, to the record."""
         from tasktransfer.training.torch_facts import describe_machine  # noqa: PLC0415  # imports torch
 
         self.host = describe_machine(setup.device, setup.precision, threads)
@@ -99,7 +99,7 @@ def run_recorded_job(
     design: DesignParts,
     work: Callable[[Path, JobOutput], None],
 ) -> None:
-    """Lock a node's folder, do its work unless it is finished, and write its record last.
+    """Do a node's work in its locked folder unless it is finished, then write its record.
 
     If the job runs a model, it leases a device first.
     """

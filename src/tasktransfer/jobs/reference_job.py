@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # imports torch
 
 
 def predict_tasks(study: Study, node: Fit, output: JobOutput) -> None:
-    """Predict and score the test split of each task of a node, or the split in its settings.
+    """Predict and score a split (by default test) of each task of a node.
 
     Raises:
         ConfigError: the study does not have the node's model.
@@ -76,7 +76,7 @@ def predict_tasks(study: Study, node: Fit, output: JobOutput) -> None:
 def create_predictor(
     study: Study, node: Fit, wrap: Callable[[Embed], Embed] = lambda embed: embed
 ) -> Reference:
-    """Return the predictor of a reference.
+    """Return the function that predicts as a reference does.
 
     Args:
         wrap: applied to the function that embeds texts with a frozen model.
@@ -95,7 +95,7 @@ def create_predictor(
 def tune_encoder(
     study: Study, node: Fit, task: Task, train: Sequence[Instance], seed: int
 ) -> ContrastiveEncoder:
-    """Return the node's model after contrastive fine-tuning on a task's training instances."""
+    """Fine-tune the node's model contrastively on a task's training instances."""
     from tasktransfer.evaluation.contrastive import (  # noqa: PLC0415  # imports torch
         ContrastiveEncoder,
     )
@@ -108,7 +108,7 @@ def tune_encoder(
 
 
 def create_embedder(study: Study, node: Fit) -> Embed | None:
-    """Return a function that embeds texts with the node's model, or None if it has no model.
+    """Return a function that embeds texts with the node's model, or None without a model.
 
     Embeddings are cached in the results folder, because several references read the same texts.
     """

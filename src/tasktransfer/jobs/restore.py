@@ -21,7 +21,7 @@ FOLDER = "exports"
 
 
 def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads: int) -> str:
-    """Return the folder of a stage's round, and train the stage again if it was not kept.
+    """Return the folder of a stage's round, training the stage again if necessary.
 
     The checkpoints that the stage starts from are restored, too.
 
@@ -47,7 +47,7 @@ def restore_checkpoint(study: Study, start: Start, design: DesignParts, threads:
 
 
 def find_encoded_folder(study: Study, stage: Stage) -> Path:
-    """Return the folder of a stage's token ids.
+    """Find the folder of a stage's token ids.
 
     Raises:
         DataError: it is missing.

@@ -32,7 +32,7 @@ ARRAYS, VALUES = "arrays.npz", "values.json"
 
 
 def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput) -> None:
-    """Write a model's measurements of the training instances of each task of a node.
+    """Write a model's measurements on training instances of each task of a node.
 
     Raises:
         ConfigError: the study does not have the model.
@@ -91,7 +91,7 @@ def write_measurements(study: Study, node: Fit, folder: Path, output: JobOutput)
 def write_selector_values(
     study: Study, node: Fit, selector: Selector, folder: Path, output: JobOutput
 ) -> None:
-    """Write a selector's values, one file per target with a value per source.
+    """Write a selector's values to one file per target, with one value per source.
 
     Raises:
         DataError: instances are missing.
@@ -146,7 +146,7 @@ def write_selector_values(
 
 
 def _read_train_sample(folder: Path, task: str, limit: int) -> list[Instance]:
-    """Return the training instances of a task that selectors read."""
+    """Read the training instances of a task that selectors use."""
     return select_instances(read_instances(folder, task, "train"), limit)
 
 
@@ -169,7 +169,7 @@ def _count_train_samples(folders: Mapping[str, Path], dataset: str, task: str) -
 
 
 def _build_measurement_key(dataset: str, fit: Fit, task: str) -> tuple[str, str | None, str]:
-    """Return a measurement's learner, the task of its baseline, and the task it was measured on.
+    """Return the learner of a measurement, its baseline's task and the measured task.
 
     Task names are relative to a dataset.
     """

@@ -43,7 +43,7 @@ class SnakemakeCall:
 
 
 def read_snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCall:
-    """Read how Snakemake was called.
+    """Read the command line with which Snakemake was called.
 
     Args:
         workflow: the object `workflow` in a Snakefile.
@@ -77,13 +77,13 @@ def read_snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCa
 
 
 def get_rerun_triggers(workflow: Any) -> frozenset[str]:
-    """Return the names of --rerun-triggers, which are known only when the DAG is built."""
+    """Return the rerun triggers, which Snakemake knows only when it builds the DAG."""
     return frozenset(str(trigger) for trigger in workflow.rerun_triggers)
 
 
 @contextmanager
 def convert_errors() -> Iterator[None]:
-    """Convert errors of this package and of plugins to errors without a traceback in Snakemake."""
+    """Convert errors of this package and of plugins to Snakemake errors without a traceback."""
     try:
         yield
     except Exception as error:
@@ -94,7 +94,7 @@ def convert_errors() -> Iterator[None]:
 
 
 def hide_restore_messages() -> None:
-    """Suppress Snakemake's message that it cannot restore the outputs of a failed job.
+    """Suppress Snakemake's message that a failed job's outputs cannot be restored.
 
     It prints one for each output that is flagged `update`.
     """
@@ -102,7 +102,7 @@ def hide_restore_messages() -> None:
 
 
 def _locate_default_config(folder: Path) -> Path:
-    """Return the config file next to the main Snakefile, or next to workflow/ if it is in there."""
+    """Find the config file next to the main Snakefile, or next to its folder workflow/."""
     folders = [folder, folder.parent] if folder.name == "workflow" else [folder]
     files = [parent / name for parent in folders for name in CONFIG_FILES]
     return next((file for file in files if file.exists()), files[0])
@@ -114,7 +114,7 @@ def _shorten_path(path: Path) -> Path:
 
 
 def _convert_texts(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a config in which texts of `--config` are converted to values.
+    """Return a config in which texts from ``--config`` are parsed as values.
 
     Snakemake leaves the content of ``key={...}`` as text.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # imports pyarrow
 def train(
     study: Study, stage: Stage, design: DesignParts, threads: int, *, plain: bool = False
 ) -> None:
-    """Train a stage, and write its record and its checkpoint if the study uses it.
+    """Train a stage, and write its record and, if it is used, its checkpoint.
 
     Args:
         plain: True for the reference of the fast paths (``Job.plain``).
@@ -39,7 +39,7 @@ def build_job(
     out: Path | None = None,
     plain: bool = False,
 ) -> Job:
-    """Return the job that trains a stage.
+    """Build the job that trains a stage.
 
     Args:
         start_folder: a function that returns the folder of a start that is another stage.

@@ -92,12 +92,12 @@ class AdapterBank(nn.Module):
 
     @property
     def task(self) -> str | None:
-        """The task whose adapters this thread uses, or None outside of a ``use_task`` block."""
+        """Task whose adapters this thread uses, or None outside a ``use_task`` block."""
         return getattr(self._this_thread, "task", None)
 
     @contextmanager
     def use_task(self, task: str | None) -> Iterator[None]:
-        """Use a task's adapters in this thread's forward passes within the block."""
+        """Use a task's adapters for this thread's forward passes in the block."""
         before, self._this_thread.task = self.task, task
         try:
             yield
@@ -105,13 +105,13 @@ class AdapterBank(nn.Module):
             self._this_thread.task = before
 
     def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """Return the parameters of each task's adapters, by part (``adapter.<task>``) and name."""
+        """Return the adapters' parameters by part (``adapter.<task>``) and name."""
         return {
             f"adapter.{task}": dict(bank.named_parameters()) for task, bank in self.banks.items()
         }
 
     def save(self, folder: Path) -> None:
-        """Write all tasks' adapters to one file in a checkpoint's folder."""
+        """Write the adapters of all tasks to one file in a checkpoint's folder."""
         from safetensors.torch import save_file
 
         tensors = {
@@ -121,7 +121,7 @@ class AdapterBank(nn.Module):
         save_file(tensors, folder / ADAPTERS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Load the adapters of the tasks that a checkpoint and this bank have in common.
+        """Load those adapters of a checkpoint whose tasks this bank has.
 
         Nothing is loaded if the checkpoint has no adapters.
 

@@ -20,7 +20,7 @@ from tasktransfer.models.checkpoint import load_pretrained
 def check_model(
     family: Family, checkpoint: str, revision: str | None, max_length: int, note: Note
 ) -> None:
-    """Load tokenizer and weights as a training would, and check that they fit together.
+    """Load tokenizer and weights as for training, and check that they fit together.
 
     Args:
         checkpoint: Hugging Face name or folder.
@@ -39,7 +39,7 @@ def check_model(
 
 
 def check_length(model: Any, checkpoint: str, max_length: int) -> None:
-    """Raise ModelError if a study's maximum sequence length exceeds the positions of a model."""
+    """Raise ModelError if the maximum sequence length exceeds a model's positions."""
     limit = count_positions(model)
     if limit is not None and max_length > limit:
         raise ModelError(
@@ -49,7 +49,7 @@ def check_length(model: Any, checkpoint: str, max_length: int) -> None:
 
 
 def count_positions(model: Any) -> int | None:
-    """Return the number of tokens that a model has positions for, or None if it is unlimited.
+    """Return the number of positions of a model, or None if it is unlimited.
 
     RoBERTa and similar models count positions from the padding token's id, so they have slightly
     fewer than ``max_position_embeddings``.

@@ -34,7 +34,7 @@ MAX_SHOWN = 5
 def check_parameters(
     family: Family, model: Any, report: dict[str, Any], start: str, note: Note
 ) -> None:
-    """Raise ModelError if parameters are missing, unexpected or of another shape.
+    """Raise ModelError if a checkpoint's parameters are missing, unexpected or misshapen.
 
     An encoder's pooler and heads may be missing or unused, because its tasks have their own heads.
     Models that generate text need their language-model head.
@@ -77,7 +77,7 @@ def _can_be_missing(family: Family, parameter: str) -> bool:
 
 
 def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]) -> str:
-    """Describe the most likely cause of a mismatch between weights and config, and its remedy."""
+    """Describe the likely cause of a mismatch between weights and config, with a remedy."""
     from transformers import CONFIG_MAPPING
 
     own = f"{model.base_model_prefix}."
@@ -124,7 +124,7 @@ def _describe_likely_cause(model: Any, missing: list[str], unexpected: list[str]
 
 
 def _is_below_wrapper(parameter: str, wrapper: str, unexpected: Iterable[str]) -> bool:
-    """Return whether a parameter exists under a wrapper's name, maybe with a backbone's prefix."""
+    """Return whether a parameter exists under the prefix of a wrapper or backbone."""
     return any(p.startswith(wrapper) and p.endswith(f".{parameter}") for p in unexpected)
 
 
@@ -145,7 +145,7 @@ def _format_items(what: str, items: list[str]) -> str:
 
 
 def check_finite(model: Any, start: str) -> None:
-    """Raise ModelError if a weight of a model is NaN or infinite."""
+    """Raise ModelError if any weight is NaN or infinite."""
     bad = [n for n, p in model.state_dict().items() if not torch.isfinite(p).all()]
     if bad:
         raise ModelError(

@@ -43,7 +43,7 @@ def load_pretrained(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> Any:
-    """Load the model of a checkpoint, as ``load_with_missing_modules`` does."""
+    """Load the pretrained model of a checkpoint."""
     model, _ = load_with_missing_modules(
         family, start, revision, dropout=dropout, attention=attention, note=note, pooler=pooler
     )
@@ -60,7 +60,7 @@ def load_with_missing_modules(
     note: Note = lambda text: None,
     pooler: Pooler = "drawn",
 ) -> tuple[Any, tuple[str, ...]]:
-    """Load the model of a checkpoint, and list the modules that the checkpoint lacks.
+    """Load a checkpoint's model, and list the modules without weights in the checkpoint.
 
     The model is in float32 on the CPU. Only safetensors and GGUF are read, and code from the
     checkpoint is never run.
@@ -115,7 +115,7 @@ def _is_pooler_parameter(parameter: str) -> bool:
 
 
 def _check_files(start: str) -> tuple[int, int]:
-    """Check that every weights file has a complete header and all announced bytes.
+    """Check that every weights file is complete and has a valid header.
 
     Args:
         start: folder, Hugging Face name, or GGUF file.
@@ -154,7 +154,7 @@ def _check_files(start: str) -> tuple[int, int]:
 
 
 def _check_regular_file(file: Path) -> None:
-    """Raise ModelError if a file is missing, or is a pipe or device on which libraries wait."""
+    """Raise ModelError if a file is missing or is not a regular file."""
     if not file.is_file():
         raise ModelError(
             f"{file}: The file does not exist, or is a pipe or device. Specify a file."
@@ -162,7 +162,7 @@ def _check_regular_file(file: Path) -> None:
 
 
 def _check_gguf(file: Path) -> tuple[int, int]:
-    """Check a GGUF file, and return its numbers of tensors and elements."""
+    """Check a GGUF file, and count its tensors and elements."""
     _check_regular_file(file)
     try:
         import accelerate  # noqa: F401  # transformers needs it
@@ -185,7 +185,7 @@ def _check_gguf(file: Path) -> tuple[int, int]:
 
 
 def _build_dequantisation_options(start: str) -> dict[str, Any]:
-    """Return the options that unpack GGUF weights to float32, whatever the device supports."""
+    """Return the options with which transformers unpacks GGUF weights to float32."""
     if not is_gguf(start):
         return {}
     from transformers import GgufConfig
@@ -194,7 +194,7 @@ def _build_dequantisation_options(start: str) -> dict[str, Any]:
 
 
 def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
-    """Raise ModelError if the config's model is much larger than the checkpoint's files.
+    """Raise ModelError if the config describes a much larger model than the checkpoint contains.
 
     Building such a model would take much memory or time before the mismatch is found. The size is
     that of a model on the meta device.
@@ -232,7 +232,7 @@ def _read_config(start: str, revision: str | None) -> Any:
 
 
 def _set_dropout(config: Any, rate: float) -> None:
-    """Set every dropout rate of a config, by whatever name its architecture has for it.
+    """Set all dropout rates in a config, whose names depend on the architecture.
 
     Examples are ``resid_pdrop``, ``hidden_dropout_prob``, ``dropout_rate`` and
     ``classifier_dropout``.
@@ -246,7 +246,7 @@ def _set_dropout(config: Any, rate: float) -> None:
 
 
 def _check_class(family: Family, config: Any, start: str, revision: str | None) -> None:
-    """Raise ModelError unless transformers has a class of the family for this architecture.
+    """Raise ModelError if transformers has no class of the family for this architecture.
 
     The architecture must also be intended for the family: BERT, for example, has a class for causal
     models, too.
@@ -275,7 +275,7 @@ def _check_class(family: Family, config: Any, start: str, revision: str | None) 
 
 
 def _check_attention_direction(family: Family, model: Any, config: Any, start: str) -> None:
-    """Raise ModelError if the attention, causal or bidirectional, does not fit the family."""
+    """Raise ModelError if the attention (causal or bidirectional) contradicts the family."""
     if family == "encoder_decoder" or (right := _detect_family(model, start)) == family:
         return
     if family == "encoder":
@@ -289,7 +289,7 @@ def _check_attention_direction(family: Family, model: Any, config: Any, start: s
 
 
 def _detect_family(model: Any, start: str) -> Family:
-    """Return ``encoder`` if a token's output depends on later tokens, else ``decoder``.
+    """Return ``encoder`` if a token's output depends on later tokens, otherwise ``decoder``.
 
     It is measured from outputs, because the effect of a config's switches (``is_decoder``,
     ``use_bidirectional_attention``, ...) depends on the architecture.
@@ -321,7 +321,7 @@ def _detect_family(model: Any, start: str) -> Family:
 
 
 def _count_embeddings(model: Any, start: str) -> int:
-    """Return the number of tokens that a model has embeddings for."""
+    """Return the number of token embeddings of a model."""
     try:
         return int(model.get_input_embeddings().weight.shape[0])
     except (NotImplementedError, AttributeError) as error:  # characters (CANINE), images (ViT)
@@ -359,7 +359,7 @@ def _select_auto_class(family: Family) -> Any:
 def _load_from_pretrained(
     auto_class: Any, config: Any, start: str, revision: str | None, attention: str | None
 ) -> tuple[Any, dict[str, Any]]:
-    """Load the model and transformers' report of missing, unexpected and mismatched parameters."""
+    """Load a model, and return transformers' report of missing and unexpected parameters."""
     from transformers.utils import logging
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]

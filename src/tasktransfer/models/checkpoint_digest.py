@@ -80,7 +80,7 @@ def compute_folder_digest(
 
 
 def compute_file_digest(file: Path | str, memo: Path | None = None) -> str:
-    """Return the digest (sha256, hex) of a checkpoint that is one GGUF file, whatever its name.
+    """Return the digest (sha256, hex) of a GGUF file, independent of its name.
 
     Raises:
         ModelError: the file cannot be read.
@@ -101,13 +101,13 @@ _SECONDS = 5.0
 
 
 def is_commit(revision: str) -> bool:
-    """Return whether a revision is a commit, which never changes."""
+    """Return whether a revision is a commit hash, and therefore never changes."""
     return _COMMIT.fullmatch(revision) is not None
 
 
 @functools.cache
 def resolve_commit(name: str, revision: str) -> str | None:
-    """Return the commit of a branch or tag from the hub, or else from this machine's cache.
+    """Resolve a branch or tag to its commit, from the hub or from the local cache.
 
     An offline training loads the cached commit. Return None if neither has it.
     """

@@ -104,7 +104,7 @@ class DualEncoder:
     def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Return the summed loss of a task with labels. Replies have ``compute_in_batch_loss``."""
+        """Compute the summed loss of a task with labels."""
         inputs = inputs or self.prepare_inputs(split, examples)
         return functional.cross_entropy(
             self._compute_logits(split.task, inputs), inputs["labels"][:, 0], reduction="sum"
@@ -146,7 +146,7 @@ class DualEncoder:
             save_file(named, folder / WEIGHTS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Load the weights of ``save`` that both the checkpoint and the model have.
+        """Load those weights from ``save`` that this model has, too.
 
         A model with an additional encoder may start from one without it.
         """
@@ -160,30 +160,30 @@ class DualEncoder:
     # --- replies among those of the batch -------------------------------------------------------
 
     def has_in_batch_loss(self, split: EncodedSplit) -> bool:
-        """Return whether the split's task has an in-batch loss."""
+        """Return whether a split's task is trained with in-batch negatives."""
         return self.tasks[split.task].kind == "reply"
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Return the encodings of contexts and replies, (examples, 2, hidden size)."""
+        """Encode contexts and replies, shape (examples, 2, hidden size)."""
         inputs = inputs or self.prepare_inputs(split, examples)
         return torch.stack(
             [self._encode_inputs(inputs, side) for side in (CONTEXT, CANDIDATE)], dim=1
         )
 
     def encode_side(self, split: EncodedSplit, examples: Sequence[int], side: int) -> Tensor:
-        """Return the encodings of only contexts or only replies, (examples, hidden size)."""
+        """Encode only contexts or only replies, shape (examples, hidden size)."""
         arrays = self._build_side_arrays(split, examples, side, len(SIDES), SIDES[side])
         return self._encode_inputs(Inputs(copy_to_device(arrays, self.device)), side)
 
     def compute_scores(self, contexts: Tensor, candidates: Tensor) -> Tensor:
-        """Return the score of each candidate for each context, (contexts, candidates)."""
+        """Compute the score of each candidate for each context, (contexts, candidates)."""
         if self.cosine_scale is not None:
             contexts, candidates = (functional.normalize(x, dim=-1) for x in (contexts, candidates))
             return self.cosine_scale * contexts @ candidates.T
         return contexts @ candidates.T
 
     def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
-        """Return the summed cross-entropy of each row's reply against the batch's replies."""
+        """Compute the summed cross-entropy of each row's reply against the batch's replies."""
         scores = self.compute_scores(encodings[:, CONTEXT].float(), encodings[:, CANDIDATE].float())
         right = torch.arange(len(scores), device=scores.device)
         return functional.cross_entropy(scores, right, reduction="sum")
@@ -193,7 +193,7 @@ class DualEncoder:
     def _build_side_arrays(
         self, split: EncodedSplit, examples: Sequence[int], side: int, sides: int, name: str
     ) -> Arrays:
-        """Return the token ids and masks of one side, for its encoder and an additional encoder."""
+        """Return the token ids and masks of contexts or replies, for one or two encoders."""
         arrays: Arrays = {}
         for index, pad in enumerate(self.pads):
             rows = split.first_sequence[list(examples)] + index * sides + side
@@ -227,7 +227,7 @@ def pool_mean(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
 
 
 def pool_first_token(encoder: Any, ids: Tensor, mask: Tensor) -> Tensor:
-    """Return the pooled first token that a classifier's head reads, (rows, hidden size).
+    """Return the pooled first token, which a classification head reads, (rows, hidden size).
 
     It is the first token's last state if the encoder has no pooler. See ``encoder.Encoder``.
     """
@@ -244,7 +244,7 @@ ENCODINGS: dict[Pooling, Callable[[Any, Tensor, Tensor], Tensor]] = {
 
 
 def create_projection(wide: int, narrow: int, seed: int) -> nn.Linear:
-    """Return a linear layer initialised near the identity on its first ``narrow`` inputs.
+    """Create a linear layer that is near the identity on its first ``narrow`` inputs.
 
     All other weights are small random numbers.
     """

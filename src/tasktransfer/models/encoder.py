@@ -205,7 +205,7 @@ class Encoder:
                 return [(task.labels[i],) for i in logits.argmax(-1).tolist()]
 
     def compute_head_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """Return the input of the task's head, computed without dropout.
+        """Compute the inputs of a task's head without dropout.
 
         The task must not have spans or options.
 
@@ -227,7 +227,7 @@ class Encoder:
             self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Load heads and adapters from a file, for tasks that this model has, too."""
+        """Load those heads and adapters from a file whose tasks this model has."""
         for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:
@@ -236,7 +236,7 @@ class Encoder:
             self.adapters.load(file.parent)
 
     def _has_unrestricted_edges(self, task: str) -> bool:
-        """Return whether spans may begin and end at any token of the padded batch.
+        """Return whether spans may begin and end at any token of a padded batch.
 
         The toolkit selects spans in this way.
         """
@@ -245,7 +245,7 @@ class Encoder:
     # --- forward --------------------------------------------------------------------------------
 
     def _build_inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """Return the inputs of ``_compute_logits`` and the arrays of ``more`` on the device."""
+        """Return the inputs of ``_compute_logits``, and additional arrays, on the device."""
         task, edges = self.tasks[split.task], self._has_unrestricted_edges(split.task)
         sequences = split.get_sequence_rows(examples)
         each_token = task.kind == "span"
@@ -286,7 +286,7 @@ class Encoder:
         return Inputs(tensors, layout.build_pack(tensors) if layout else None)
 
     def _compute_logits(self, task: Task, inputs: Inputs) -> Tensor:
-        """Compute float32 logits.
+        """Compute the task's logits in float32.
 
         Shapes: (examples, tokens, 2) for spans, undefined beyond an example's tokens; (examples,
         options) for multiple choice, -inf for options that an example does not have; otherwise
@@ -303,13 +303,13 @@ class Encoder:
         return logits
 
     def _compute_states(self, task: Task, inputs: Inputs) -> Tensor:
-        """Return the states that the task's head reads, as ``_read_packed`` does."""
+        """Compute the states that the task's head reads."""
         read = self._read_padded if inputs.pack is None else self._read_packed
         with self.adapters.use_task(task.name) if self.adapters is not None else nullcontext():
             return read(inputs, task.kind == "span")
 
     def _read_packed(self, inputs: Inputs, each_token: bool) -> Tensor:
-        """Run the backbone on packed sequences, without padding.
+        """Run the encoder on packed sequences, without padding.
 
         Returns:
             Hidden states of all tokens, shape (tokens, hidden size), or pooled states of the
@@ -332,7 +332,7 @@ class Encoder:
         return first if pooler is None else pooler(first[:, None])
 
     def _read_padded(self, inputs: Inputs, each_token: bool) -> Tensor:
-        """Run the backbone on sequences padded to the longest.
+        """Run the encoder on sequences that are padded to the longest.
 
         Returns:
             As ``_read_packed``, but hidden states of all tokens have the shape (sequences, longest,
@@ -361,7 +361,7 @@ class Encoder:
     def _mask_allowed_tokens(
         self, split: EncodedSplit, examples: Sequence[int], width: int
     ) -> Array:
-        """Return the mask of tokens that may begin or end a span, (examples, ``width``), bool."""
+        """Return a mask of tokens that may begin or end a span, (examples, ``width``)."""
         task = self.tasks[split.task]
         if self._has_unrestricted_edges(task.name):
             return np.ones((len(examples), width), dtype=bool)
@@ -376,7 +376,7 @@ class Encoder:
         logits: Tensor,
         allowed: Tensor,
     ) -> list[tuple[str, ...]]:
-        """Return the best span of each example, as a substring of the original text."""
+        """Extract each example's best span from the original text."""
         if self.fidelity.span_choice == "edges":
             first, last = logits.argmax(1).unbind(-1)
         else:

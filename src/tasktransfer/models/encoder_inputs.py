@@ -18,7 +18,7 @@ from tasktransfer.models.staging import Arrays
 def build_packed_arrays(
     layout: Layout, second_starts: Ints, *, token_types: bool, each_token: bool
 ) -> Arrays:
-    """Return the arrays of packed sequences.
+    """Return the input arrays of packed sequences.
 
     ``wanted`` is the index of each sequence's tokens, shape (sequences, longest), or of its first
     token, shape (sequences,).
@@ -42,7 +42,7 @@ def build_packed_arrays(
 def build_padded_arrays(
     rows: Ragged, second_starts: Ints, *, fill: int, multiple: int, token_types: bool
 ) -> Arrays:
-    """Return the arrays of sequences padded to the longest, rounded up to a ``multiple``."""
+    """Return the input arrays of sequences, padded to a multiple of ``multiple`` tokens."""
     ids, mask = pad_rows(rows, fill, multiple=multiple)
     arrays: Arrays = {"ids": ids, "mask": mask}
     if token_types:
@@ -58,7 +58,7 @@ def get_labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
 def mask_allowed_tokens(
     split: EncodedSplit, examples: Sequence[int], width: int, *, first: bool
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Return the mask of tokens that may begin or end a span, shape (examples, ``width``).
+    """Return a mask of tokens that may begin or end a span, shape (examples, ``width``).
 
     These are the context's tokens, and the first token, which means "no answer", if ``first``.
     """
@@ -71,7 +71,7 @@ def mask_allowed_tokens(
 
 
 def index_options(split: EncodedSplit, examples: Sequence[int]) -> Arrays:
-    """Return two arrays for multiple choice, of shape (examples, largest number of options).
+    """Return two index arrays for multiple choice, shape (examples, largest number of options).
 
     ``options`` is the index of each option's sequence. ``no_option`` is True if an example has
     fewer options.

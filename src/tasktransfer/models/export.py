@@ -41,7 +41,7 @@ class EncoderFormat(NamedTuple):
 def load_trained_encoder(
     stage: Stage, task: Task, checkpoint: str, encoded: Path, base: str, revision: str | None
 ) -> Encoder:
-    """Load a stage's best round on the CPU, with padding and transformers' own layers.
+    """Load a stage's best round on the CPU, with transformers' own layers.
 
     Args:
         encoded: folder of the stage's token ids, for their manifest and tokenizer.
@@ -104,14 +104,14 @@ def write_encoder(
 
 
 def _add_label_names(config: Any, labels: Sequence[str]) -> Any:
-    """Return a copy of a config with the names of the labels."""
+    """Return a copy of a config that names the labels."""
     described = deepcopy(config)
     described.update(build_label_config(labels))
     return described
 
 
 def build_label_config(labels: Sequence[str]) -> dict[str, Any]:
-    """Return the keys of a config that name the labels of a classifier."""
+    """Return the config keys with the names of a classifier's labels."""
     return {
         "id2label": dict(enumerate(labels)),
         "label2id": {label: index for index, label in enumerate(labels)},
@@ -124,7 +124,7 @@ def _has_pooler(backbone: Any) -> bool:
 
 
 def _build_classifier(backbone: Any, head: nn.Linear, config: Any) -> Any:
-    """Return the architecture's classifier with our weights, or None if it computes other logits.
+    """Return transformers' classifier with our weights, or None if its logits would differ.
 
     Its head is a linear layer on the pooler's output, as in BERT, or contains the pooler, as in
     RoBERTa. Whether this is true is tested on random tokens.
@@ -157,7 +157,7 @@ def _build_classifier(backbone: Any, head: nn.Linear, config: Any) -> Any:
 
 
 def pool_states(outputs: Any, pooling: str, lengths: Tensor) -> Tensor:
-    """Return the state of each sequence that a head reads, (sequences, hidden size).
+    """Return the pooled state of each sequence, as a head reads it, (sequences, hidden size).
 
     Args:
         outputs: outputs of an encoder for padded sequences.
@@ -178,7 +178,7 @@ def pool_states(outputs: Any, pooling: str, lengths: Tensor) -> Tensor:
 def write_sentence_modules(
     folder: Path, pooling: str, max_length: int, hidden: int, *, normalised: bool
 ) -> None:
-    """Write the modules and settings with which sentence-transformers reads an encoder.
+    """Write the modules and settings that sentence-transformers needs for an encoder.
 
     Args:
         hidden: hidden size of the encoder.
@@ -209,7 +209,7 @@ def write_sentence_modules(
 
 
 def write_dense_layer(folder: Path, weight: Tensor, bias: Tensor) -> None:
-    """Write a linear layer as a module of sentence-transformers, in float32."""
+    """Write a linear layer as a sentence-transformers module in float32."""
     from safetensors.torch import save_file
 
     tensors = {"linear.weight": weight, "linear.bias": bias}

@@ -71,7 +71,7 @@ class ExportedEncoder:
     def compute_logits(
         self, rows: Sequence[Sequence[int]], second_starts: Sequence[int]
     ) -> npt.NDArray[np.float64]:
-        """Return the logits of a batch, (sequences, labels).
+        """Compute the logits of a batch, (sequences, labels).
 
         Args:
             rows: token ids of each sequence.
@@ -95,7 +95,7 @@ class ExportedEncoder:
 
 
 def _load_encoder(folder: Path, *, is_classifier: bool) -> Any:
-    """Return a model in float32, after checking that no weight is missing or damaged."""
+    """Load a model in float32, and check that no weight is missing or damaged."""
     from transformers import AutoModel, AutoModelForSequenceClassification
     from transformers.utils import logging
 
@@ -128,7 +128,7 @@ class Embedder:
         self.model = _load_encoder(folder, is_classifier=False).eval().to(self.device)
 
     def embed_texts(self, texts: Sequence[str], together: int) -> npt.NDArray[np.float64]:
-        """Return the embeddings, (texts, hidden size)."""
+        """Compute the embeddings of texts, (texts, hidden size)."""
         return pool_texts(
             *(self.model, self.tokenizer, texts, self.max_length, "mean", self.device, together)
         )
@@ -137,7 +137,7 @@ class Embedder:
 def write_embedder(
     checkpoint: str, revision: str | None, labels: Sequence[str], folder: Path
 ) -> None:
-    """Write a released encoder as config.json and safetensors, with the names of the labels."""
+    """Write a released encoder as config.json (with label names) and safetensors."""
     model = load_pretrained("encoder", checkpoint, revision, pooler="unused")
     model.config.update(build_label_config(labels))
     model.save_pretrained(folder)
@@ -146,7 +146,7 @@ def write_embedder(
 def write_tokenizer(
     source: str, revision: str | None, max_length: int, side: str, folder: Path
 ) -> None:
-    """Write a tokenizer that truncates inputs to a model's length.
+    """Write a tokenizer that truncates texts to a model's maximum length.
 
     Args:
         side: ``left`` to keep the end of an input, ``right`` to keep its beginning.

@@ -23,11 +23,11 @@ class FamilyModel(Protocol):
 
     @property
     def module(self) -> nn.Module:
-        """The module with all weights, including heads, for the optimiser and checkpoints."""
+        """Module with all weights, including heads, for optimisers and checkpoints."""
         ...
 
     def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
-        """Return the named parts that a stage can train separately, or copy from another model.
+        """Return the named parts that a stage can train separately or copy from another model.
 
         ``encoder`` is the pre-trained encoder, with its embeddings in an encoder-decoder.
         ``decoder`` is the rest of an encoder-decoder. ``body`` is a whole text-to-text model.
@@ -41,33 +41,33 @@ class FamilyModel(Protocol):
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The active fast paths among packed, attention, dropout, trees and first_tokens."""
+        """Active fast paths among packed, attention, dropout, trees and first_tokens."""
         ...
 
     @property
     def hidden_size(self) -> int:
-        """The width of the hidden states between layers."""
+        """Width of the hidden states between layers."""
         ...
 
     @property
     def layers(self) -> int:
-        """The number of layers of the model, or of the encoder in an encoder-decoder."""
+        """Number of layers of the model, or of the encoder in an encoder-decoder."""
         ...
 
     @property
     def side_by_side(self) -> bool:
-        """True if several threads can compute at once.
+        """True if several threads can compute with the model at once.
 
         Their timing then changes no random numbers.
         """
         ...
 
     def enter_training_mode(self) -> None:
-        """Put the module into training mode, including all active dropouts."""
+        """Set the module to training mode, with all configured dropouts."""
         ...
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        """Return the inputs of ``compute_loss``, whose copy to the device has started.
+        """Return the inputs of ``compute_loss``, while their copy to the device is under way.
 
         They do not depend on weights, so this can run while the device is still computing.
         """
@@ -76,7 +76,7 @@ class FamilyModel(Protocol):
     def compute_loss(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None = None
     ) -> Tensor:
-        """Return the loss summed over ``examples``, a float32 scalar.
+        """Compute the loss summed over ``examples`` as a float32 scalar.
 
         It is not averaged: losses of a batch's micro-batches are added, and the sum is divided by
         the divisor from ``compute_loss_divisor`` for the whole batch.
@@ -87,7 +87,7 @@ class FamilyModel(Protocol):
         ...
 
     def compute_loss_divisor(self, split: EncodedSplit, examples: Sequence[int]) -> float:
-        """Return the divisor of a batch's summed loss.
+        """Return the number by which a batch's summed loss is divided.
 
         It is the number of examples for encoders, and of counted answer tokens for text-to-text
         models.
@@ -97,21 +97,21 @@ class FamilyModel(Protocol):
     def split_for_training(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Split examples into micro-batches of about ``token_budget`` tokens, for training."""
+        """Split training examples into micro-batches of about ``token_budget`` tokens."""
         ...
 
     def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
-        """Split examples into micro-batches of about ``token_budget`` tokens, for prediction."""
+        """Split evaluated examples into micro-batches of about ``token_budget`` tokens."""
         ...
 
     def predict(self, split: EncodedSplit, examples: Sequence[int]) -> list[tuple[str, ...]]:
-        """Return one prediction per example: labels, the option's number, or the answer's text."""
+        """Predict labels, an option's number or an answer's text for each example."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write the weights as safetensors, loadable by ``load_model`` and by transformers."""
+        """Write the weights as safetensors for ``load_model`` and transformers."""
         ...
 
 
@@ -123,7 +123,7 @@ def pad_to_tensors(
     left: bool = False,
     multiple: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Return rows of token ids as a padded tensor, with its attention mask.
+    """Pad rows of token ids to a tensor, and return it with its attention mask.
 
     Returns:
         The ids, shape (rows, longest, rounded up to a ``multiple``), int64. The attention mask has

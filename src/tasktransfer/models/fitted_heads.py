@@ -34,7 +34,7 @@ MAX_STEPS = 300
 def fit_heads(
     model: Encoder, tasks: Mapping[str, Task], splits: Mapping[str, EncodedSplit], tokens: int
 ) -> None:
-    """Set the heads of tasks to logistic regressions on the training split, in place.
+    """Fit the heads of tasks by logistic regression on training splits, in place.
 
     Biases are not regularised. Heads of tasks of other kinds than ``FITTED`` keep their weights.
 
@@ -57,7 +57,7 @@ def fit_heads(
 
 
 def fit_logistic_regression(task: Task, states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the weights and biases of a head that minimise the task's loss.
+    """Fit a head's weights and biases to minimise the task's loss.
 
     A multi-label task has one regression per label, a multi-output task one per output.
 
@@ -89,7 +89,7 @@ def fit_logistic_regression(task: Task, states: Tensor, labels: Tensor) -> tuple
 
 
 def _read_states(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
-    """Return the inputs of the head for every example, shape (examples, width), float64, CPU."""
+    """Compute the head's inputs for every example, shape (examples, width), float64, on the CPU."""
     model.module.eval()
     states: dict[int, Tensor] = {}
     with torch.no_grad():

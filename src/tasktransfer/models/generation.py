@@ -40,7 +40,7 @@ _NO_CHANGE: tuple[object, ...] = (None, 0, 1.0, [])
 
 
 def can_decode_trees(model: Any) -> bool:
-    """Return whether a causal language model can be decoded from trees of prompts."""
+    """Return whether a causal language model can generate from trees of prompts."""
     settings = model.generation_config
     greedy = all(getattr(settings, name, None) in _NO_CHANGE for name in _CHANGES_GREEDY)
     return greedy and model.config.model_type in TREE_ARCHITECTURES
@@ -55,7 +55,7 @@ def generate_sequences(
     penalty: float = 1.0,
     **more: Any,
 ) -> Tensor:
-    """Decode greedily with transformers, ignoring the checkpoint's sampling settings.
+    """Generate greedily with transformers, ignoring sampling settings of the checkpoint.
 
     Return the token ids of transformers, which in a decoder begin with the prompt.
 
@@ -89,7 +89,7 @@ def generate_sequences(
 def generate_from_trees(
     model: Any, trees: Sequence[PromptTree], *, longest: int, end: int, fill: int
 ) -> Tensor:
-    """Continue every prompt of the trees by greedy decoding.
+    """Generate a greedy continuation of every prompt in trees.
 
     Every tree is a row, and every step appends a node to each of its prompts. A new node attends to
     its own prompt and its continuation, but not to other branches.
@@ -135,7 +135,7 @@ def generate_from_trees(
 
 
 def _extend_cache(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cache: Any) -> Tensor:
-    """Add new nodes to the cache, and return their hidden states, (rows, nodes, hidden size).
+    """Add new nodes to the key-value cache, and return their states, (rows, nodes, hidden size).
 
     Args:
         visible: attention mask, shape (rows, nodes, nodes so far), bool.
@@ -153,7 +153,7 @@ def _extend_cache(model: Any, ids: Tensor, depths: Tensor, visible: Tensor, cach
 
 
 def _pad_trees(trees: Sequence[PromptTree], fill: int) -> tuple[Longs, Longs, Longs, Bools]:
-    """Return the arrays of a batch of trees, padded to the largest tree.
+    """Pad the arrays of a batch of trees to the largest tree.
 
     Padding attends only to itself, and no node attends to padding.
 

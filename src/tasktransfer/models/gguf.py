@@ -19,7 +19,7 @@ MAKER = Maker("dequantised model", "dequantised.json", "weights")
 
 
 def dequantise_checkpoint(family: Family, file: str, out: Path, weights: str, note: Note) -> None:
-    """Write the config, tokenizer and float32 weights of a GGUF file as a checkpoint folder.
+    """Convert a GGUF file to a checkpoint folder with config, tokenizer and float32 weights.
 
     The folder appears only when it is complete.
 
@@ -42,7 +42,7 @@ def dequantise_checkpoint(family: Family, file: str, out: Path, weights: str, no
 
 
 def _copy_without_gguf(model: Any) -> Any:
-    """Return a copy of the model without any trace of GGUF.
+    """Copy the model without its GGUF settings.
 
     transformers refuses to save a model that was read from GGUF, whatever its weights are.
     """

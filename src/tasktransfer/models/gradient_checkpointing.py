@@ -18,7 +18,7 @@ from tasktransfer.models.adapters import AdapterBank
 
 
 def enable_gradient_checkpointing(module: nn.Module, name: str) -> None:
-    """Enable gradient checkpointing in every pre-trained model inside a module.
+    """Enable gradient checkpointing in all pre-trained models inside a module.
 
     In training mode the models then store only the inputs of their layers.
 
@@ -52,7 +52,7 @@ def enable_gradient_checkpointing(module: nn.Module, name: str) -> None:
 def _restore_forward_state(
     dropout: AbstractContextManager[None], adapters: Sequence[tuple[AdapterBank, str | None]]
 ) -> Iterator[None]:
-    """Restore the dropout and the adapters of the forward pass while a layer is recomputed."""
+    """Restore the dropout and adapters of the forward pass while a layer is recomputed."""
     with ExitStack() as stack:
         stack.enter_context(dropout)
         for bank, task in adapters:

@@ -47,7 +47,7 @@ def has_unanswerable(task: Task) -> bool:
 
 
 def create_head(hidden: int, task: Task, seed: int, start: str) -> Head:
-    """Create a head whose initial weights depend only on seed and task, not on other heads."""
+    """Create a head, whose initial weights depend on seed and task only."""
     head = Head(hidden, get_head_width(task))
     generator = torch.Generator().manual_seed(seed * 1_000_003 + sum(task.name.encode()))
     with torch.no_grad():
@@ -64,7 +64,7 @@ def create_head(hidden: int, task: Task, seed: int, start: str) -> Head:
 
 
 def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy summed over rows whose input contains the answer.
+    """Compute the cross-entropy, summed over rows whose input contains the answer.
 
     The loss is 0 if no row does.
     """
@@ -72,7 +72,7 @@ def compute_span_loss(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 def compute_label_loss(task: Task, logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the loss of a task with a fixed set of labels, summed over examples.
+    """Compute the loss of a task with fixed labels, summed over examples.
 
     Args:
         logits: shape (examples, head width).
@@ -94,7 +94,7 @@ def compute_label_loss(task: Task, logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
-    """Return the loss of ratings, summed over examples.
+    """Compute the loss of ratings, summed over examples.
 
     Args:
         shares: gold ratings from 0 to 1, (examples,).
@@ -105,7 +105,7 @@ def compute_rating_loss(task: Task, logits: Tensor, shares: Tensor) -> Tensor:
 
 
 def select_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ...]:
-    """Return the labels above the threshold, or the most probable label if none is.
+    """Select the labels above the threshold, or the most probable label without any.
 
     In the toolkit's multi-label task, every pair of speakers has at least one relation.
     """
@@ -119,7 +119,7 @@ def select_labels(task: Task, logits: Tensor, multi_label: str) -> tuple[str, ..
 
 
 def find_best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tensor, Tensor]:
-    """Return the first and last token of the span with the highest start + end score.
+    """Find the first and last token of the span with the highest score (start + end).
 
     Spans of more than ``longest`` tokens, with tokens outside of the context, or that mix the "no
     answer" token with others are excluded. Both have the shape (examples,).
@@ -137,7 +137,7 @@ def find_best_spans(logits: Tensor, allowed: Tensor, longest: int) -> tuple[Tens
 
 
 def find_text_edges(edges: Ints, first: int, last: int) -> tuple[int, int]:
-    """Return the character offsets (begin, end) of tokens ``first`` to ``last``.
+    """Return the character offsets (begin, end) of the tokens ``first`` to ``last``.
 
     Special tokens and padding at either end have no text. (-1, -1) if no token has text.
     """

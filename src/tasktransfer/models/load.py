@@ -167,7 +167,7 @@ def _build_encoder(
     tasks: dict[str, Task],
     manifest: EncodedManifest,
 ) -> Encoder:
-    """Build an encoder with a head per task, and load the heads of its checkpoint."""
+    """Build an encoder with one head per task, and load its checkpoint's heads."""
     reads = loading.model.reads
     backbone = _load_pretrained(
         loading, "encoder", start, revision, plain=loading.plain, reads=reads
@@ -192,7 +192,7 @@ def _build_encoder(
 
 
 def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> tuple[Any, Any]:
-    """Build the two encoders of a dual encoder, before a stage's weights are loaded."""
+    """Build the two encoders of a dual encoder, without the weights of a stage."""
     dropout, adapter = loading.training.dropout, loading.model.adapter
     if is_recipe_folder(start):
         return create_encoder_pair(create_random_model(start, dropout), loading.seed)
@@ -222,7 +222,7 @@ def _build_encoder_pair(loading: Loading, start: str, revision: str | None) -> t
 
 
 def _find_base_model(loading: Loading, start: str) -> tuple[str, str | None]:
-    """Return the base model of an adapter's checkpoint, and the base model's revision.
+    """Find the base model of an adapter's checkpoint, and its revision.
 
     Raises:
         ModelError: the study's model has no adapter, or the base model is missing.
@@ -243,7 +243,7 @@ def _find_base_model(loading: Loading, start: str) -> tuple[str, str | None]:
 def load_body(
     family: Family, start: str, revision: str | None, adapter: LowRank | None = None
 ) -> Any:
-    """Load a checkpoint as a model of transformers, with its adapter but without task heads.
+    """Load a checkpoint as a transformers model, with its adapter but without task heads.
 
     Raises:
         ModelError: see ``checkpoint.load_pretrained`` and ``low_rank.add_adapter``.
@@ -263,7 +263,7 @@ def _load_pretrained(
     plain: bool,
     reads: Reads = "pooler",
 ) -> Any:
-    """Load and check a checkpoint, with its adapter and the fast paths of its architecture.
+    """Load and check a checkpoint, with its adapter and fast paths.
 
     The weights of a built model are initialised at random.
     """

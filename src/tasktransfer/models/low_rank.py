@@ -57,7 +57,7 @@ class ModelAdapters:
     earlier: tuple[Tensors, ...]
 
     def save(self, folder: Path) -> None:
-        """Write the adapter and the earlier adapters in peft's format."""
+        """Write the current and earlier adapters in peft's format."""
         from peft import get_peft_model_state_dict
 
         own = get_peft_model_state_dict(self.peft, save_embedding_layers=False)
@@ -83,7 +83,7 @@ def is_adapter(folder: str | Path) -> bool:
 
 
 def find_base_model(folder: str | Path) -> tuple[str, str | None]:
-    """Return the base model of an adapter, and its revision, from the adapter's checkpoint.
+    """Find the base model of an adapter and its revision in the adapter's checkpoint.
 
     The base model is a folder, relative to the study's, or a name on the hub.
 
@@ -102,12 +102,12 @@ def find_base_model(folder: str | Path) -> tuple[str, str | None]:
 
 
 def has_adapter(model: Any) -> bool:
-    """Return whether ``add_adapter`` has added an adapter to a model."""
+    """Return whether a model has an adapter from ``add_adapter``."""
     return _ATTRIBUTE in vars(model)
 
 
 def merge_adapters(model: Any) -> Any:
-    """Merge the adapters of a model into its weights, and return the model."""
+    """Merge a model's adapters into its weights."""
     if not has_adapter(model):
         return model
     merged = vars(model).pop(_ATTRIBUTE).peft.merge_and_unload()
@@ -116,7 +116,7 @@ def merge_adapters(model: Any) -> Any:
 
 
 def save_pretrained(model: Any, folder: Path) -> None:
-    """Save a model as transformers does, or only its adapter if the model has an adapter."""
+    """Save a model with transformers, or only the adapter of an adapted model."""
     if has_adapter(model):
         vars(model)[_ATTRIBUTE].save(folder)
     else:
@@ -134,7 +134,7 @@ def add_adapter(
     begins: bool = False,
     revision: str | None = None,
 ) -> Any:
-    """Add an adapter to a model and freeze the model's own weights.
+    """Add an adapter to a model, and freeze the model's own weights.
 
     Args:
         model: the base model, changed in place.
@@ -181,7 +181,7 @@ def add_adapter(
 
 
 def _list_adapter_folders(checkpoint: Path) -> list[Path]:
-    """Return the folders of a checkpoint's adapters, oldest first, with its own folder last."""
+    """Return the folders of a checkpoint's adapters, oldest first."""
     earlier = (checkpoint / EARLIER).glob("*")
     return [*sorted(earlier, key=lambda folder: int(folder.name)), checkpoint]
 
@@ -200,7 +200,7 @@ def _build_lora_config(adapter: LowRank, family: Family, whole: Sequence[str]) -
 
 
 def _wrap_model(model: Any, adapter: LowRank, family: Family, whole: Sequence[str]) -> Any:
-    """Wrap a model with peft and add a new adapter.
+    """Wrap a model with peft, and add a new adapter.
 
     Raises:
         ModelError: a target name matches no layer, or a layer that does not support adapters.
@@ -222,7 +222,7 @@ def _wrap_model(model: Any, adapter: LowRank, family: Family, whole: Sequence[st
 
 
 def _check_targets(model: Any, targets: Sequence[str]) -> None:
-    """Raise ModelError if a target name is not the end of any layer's name.
+    """Raise ModelError if a target name matches no layer.
 
     peft silently ignores it as long as another name matches.
     """
@@ -233,7 +233,7 @@ def _check_targets(model: Any, targets: Sequence[str]) -> None:
 
 
 def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> ModelError:
-    """Return the error for invalid target names, with a list of the valid names."""
+    """Return the error for invalid target names, which lists valid names."""
     from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers
 
     output = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
@@ -254,7 +254,7 @@ def _build_target_error(model: Any, targets: Sequence[str], problem: str) -> Mod
 def _merge_adapter(
     model: Any, adapter: LowRank, family: Family, tensors: Tensors, whole: Sequence[str]
 ) -> Any:
-    """Merge one adapter into the weights of a model, and return the model."""
+    """Merge an adapter into a model's weights, and return the model."""
     peft = _wrap_model(model, adapter, family, whole)
     _load_adapter(peft, tensors, OWN, EARLIER)
     model = peft.merge_and_unload()
@@ -263,7 +263,7 @@ def _merge_adapter(
 
 
 def _load_whole_modules(model: Any, tensors: Tensors, whole: Sequence[str]) -> None:
-    """Load the modules of a model that an earlier training has trained completely."""
+    """Load the modules that an earlier training has trained completely."""
     for name in whole:
         own = model.get_submodule(name).state_dict()
         for parameter in own:
@@ -277,7 +277,7 @@ def _add_earlier_adapters(
     before: Sequence[Tensors],
     whole: Sequence[str],
 ) -> None:
-    """Stack frozen earlier adapters on the model, in addition to the trained adapter."""
+    """Add frozen earlier adapters to a model, in addition to the trained adapter."""
     still = replace(adapter, dropout=0.0)
     names = [f"earlier{number}" for number in range(len(before))]
     for name, tensors in zip(names, before, strict=True):

@@ -27,7 +27,7 @@ Small micro-batches cost more than padding."""
 def split_by_length(
     split: EncodedSplit, examples: Sequence[int], token_budget: int, *, padded: bool
 ) -> list[list[int]]:
-    """Split examples into micro-batches of similar length and at most ``token_budget`` tokens.
+    """Split examples into micro-batches of similar lengths and at most ``token_budget`` tokens.
 
     The sequences (options) of an example stay together. An example above the budget forms its own
     micro-batch.
@@ -88,7 +88,7 @@ def split_training_batch(
 def split_evenly(
     split: EncodedSplit, examples: Sequence[int], token_budget: int
 ) -> list[list[int]]:
-    """Split packed examples into an even number of micro-batches with similar numbers of tokens.
+    """Split packed examples into an even number of micro-batches with similar token counts.
 
     Two cores then have equal work. Examples are sorted, longest first. Examples that fit the budget
     together form one micro-batch. Otherwise a micro-batch exceeds ``token_budget`` by less than one
@@ -109,7 +109,7 @@ def split_evenly(
 
 
 def split_trees(trees: Sequence[PromptTree], token_budget: int) -> list[list[PromptTree]]:
-    """Split trees into micro-batches of similar size and at most ``token_budget`` padded nodes."""
+    """Split trees into micro-batches of similar sizes and at most ``token_budget`` padded nodes."""
     micro_batches: list[list[PromptTree]] = []
     for tree in sorted(trees, key=lambda tree: (-len(tree), tree.prompts)):
         if (

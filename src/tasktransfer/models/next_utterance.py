@@ -147,7 +147,7 @@ class NextUtterance:
     def _build_row_tensors(
         self, rows: Any, besides: Mapping[str, Any] = MappingProxyType({})
     ) -> dict[str, Tensor]:
-        """Return ids and other arrays on the device, and lengths and words on the host.
+        """Return token ids and other arrays on the device, and lengths and words on the host.
 
         Words are split into sentences on the host, which avoids a copy back from the device.
         """
@@ -167,7 +167,7 @@ class NextUtterance:
     def encode_texts(
         self, texts: Sequence[str], max_length: int, how: Representation, together: int = BATCH_SIZE
     ) -> Tensor:
-        """Return a vector of each text's last ``max_length`` words, (texts, units).
+        """Encode the last ``max_length`` words of each text as a vector, (texts, units).
 
         Args:
             together: batch size.
@@ -198,7 +198,7 @@ def load_next_utterance_model(
     device: torch.device,
     dropout: float | None = None,
 ) -> NextUtterance:
-    """Load a saved model, or create one from a recipe with random weights from torch's seed.
+    """Load a saved model, or create a randomly initialised one from a recipe.
 
     Raises:
         ModelError: a saved model is damaged, or has another vocabulary.

@@ -24,7 +24,7 @@ The middle is about MiniLM's cosine similarity for consecutive utterances."""
 
 
 def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
-    """Split sequences into first segments, then second segments, each with special tokens.
+    """Split sequences into first and second segments, each with special tokens.
 
     Args:
         second_starts: start of each sequence's second segment.
@@ -49,7 +49,7 @@ def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
 
 
 def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
-    """Return the mean state of each sequence, (sequences, hidden size).
+    """Average the states of each sequence, (sequences, hidden size).
 
     Args:
         states: (sequences, longest, hidden size); states after a sequence's last token are ignored.
@@ -61,7 +61,7 @@ def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def compare_pairs(states: Tensor, lengths: Tensor) -> Tensor:
-    """Return the features of pairs that a head reads.
+    """Return the features of pairs of vectors for a head.
 
     Args:
         states: token states of the rows of ``split_pairs``, (2 x pairs, longest, hidden size).
@@ -76,7 +76,7 @@ def compare_pairs(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def initialise_as_cosine(head: nn.Linear) -> None:
-    """Initialise a head with one output, so that it computes the cosine similarity of u and v."""
+    """Initialise a head with one output to compute the cosine similarity of u and v."""
     width = head.in_features // 2
     with torch.no_grad():
         head.weight[:, :width] = 0

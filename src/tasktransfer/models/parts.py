@@ -29,7 +29,7 @@ Tensors = Mapping[str, Tensor]
 
 
 def freeze_other_parts(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
-    """Freeze all parameters except those of some parts, and return the trained ones.
+    """Freeze all parameters outside given parts, and return the trained parameters.
 
     Args:
         trains: names of the trained parts; nothing is frozen if it is empty.
@@ -50,7 +50,7 @@ def freeze_other_parts(model: FamilyModel, trains: Sequence[str]) -> list[nn.Par
 
 
 def copy_trained_state(module: nn.Module) -> Tensors:
-    """Return a copy of a module's state on the CPU, without frozen parameters."""
+    """Copy a module's state to the CPU, without frozen parameters."""
     named = module.named_parameters(remove_duplicate=False)
     frozen = {name for name, parameter in named if not parameter.requires_grad}
     return {
@@ -61,13 +61,13 @@ def copy_trained_state(module: nn.Module) -> Tensors:
 
 
 def load_trained_state(module: nn.Module, moving: Tensors) -> None:
-    """Load into a module the state that ``copy_trained_state`` returned."""
+    """Load a state from ``copy_trained_state`` into a module."""
     unknown = module.load_state_dict(dict(moving), strict=False).unexpected_keys
     assert not unknown, f"of another module: {unknown}"
 
 
 def replace_parts(model: FamilyModel, starts: Sequence[tuple[Start, FamilyModel]]) -> None:
-    """Overwrite parts of a model with parts of other models.
+    """Overwrite parts of a model by parts of other models.
 
     Args:
         model: changed in place.
@@ -110,7 +110,7 @@ class _Source:
 def _match_parts(
     start: Start, other: FamilyModel, parts: Mapping[str, Tensors]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (part of the other model, part of this model) of a start."""
+    """Return pairs of parts (source model's, target model's) of a start."""
     if not start.parts:
         return [(name, name) for name in other.get_parts() if name in parts]
     into = start.into or start.parts
@@ -131,7 +131,7 @@ def _select_part(parts: Mapping[str, Parameters], name: str, key: str) -> Parame
 
 
 def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Tensors:
-    """Merge several parts into one.
+    """Merge several sources of a part into one.
 
     Args:
         base: the target part's current parameters.
@@ -159,7 +159,7 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
 
 
 def merge_with_ties(base: Tensors, models: Sequence[Tensors]) -> dict[str, Tensor]:
-    """Merge several models that were trained from a common base with TIES (Yadav et al. 2023).
+    """Merge models that were fine-tuned from a common base by TIES (Yadav et al. 2023).
 
     The largest fifth of each model's changes is kept. The sign of a parameter's change is that of
     their sum, and its value is the mean of the changes with this sign.
@@ -205,7 +205,7 @@ def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
 
 
 def _describe_difference(tensors: Tensors, others: Tensors) -> str | None:
-    """Describe the first parameter that differs between two parts, or return None if none does."""
+    """Describe the first parameter in which two parts differ, or return None."""
     for name in {**tensors, **others}:
         shapes = [[*part[name].shape] if name in part else None for part in (tensors, others)]
         if shapes[0] != shapes[1]:

@@ -20,12 +20,12 @@ VECTORS_FILE = "vectors.safetensors"
 
 
 def is_recipe_folder(start: str) -> bool:
-    """Return whether a folder contains a model's recipe without weights."""
+    """Return whether a folder contains a recipe for a model, without weights."""
     return (Path(start) / BUILT_FILE).is_file()
 
 
 def create_random_model(start: str, dropout: float | None) -> Any:
-    """Create an encoder-decoder from a folder with a recipe, with random weights.
+    """Create a randomly initialised encoder-decoder from a folder with a recipe.
 
     The weights depend on torch's seed. Words with a word vector are initialised with it.
     """
@@ -45,7 +45,7 @@ def create_random_model(start: str, dropout: float | None) -> Any:
 
 
 def freeze_positions(model: Any) -> None:
-    """Freeze Marian's sinusoidal positions.
+    """Freeze the sinusoidal position embeddings of a Marian model.
 
     transformers leaves them trainable if it has read the other weights from a checkpoint, and never
     saves them.
@@ -58,7 +58,7 @@ def freeze_positions(model: Any) -> None:
 
 
 def create_encoder_pair(model: Any, seed: int) -> tuple[Any, Any]:
-    """Return two encoders that share only their embedding.
+    """Create two encoders that share their embedding only.
 
     The first is the encoder of an encoder-decoder. The second has the same shape and random weights
     from the seed.
@@ -86,5 +86,5 @@ def create_empty_encoder_pair(start: str, dropout: float | None) -> tuple[Any, A
 
 
 def duplicate_encoder(encoder: Any) -> tuple[Any, Any]:
-    """Return an encoder for contexts, and a copy of it for candidates."""
+    """Return an encoder for contexts and a copy for candidates."""
     return encoder, deepcopy(encoder)

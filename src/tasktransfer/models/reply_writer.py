@@ -113,7 +113,7 @@ class ReplyWriter:
         return [(labels[best],) for best in logits.argmax(-1).tolist()]
 
     def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """Return the loss of each example, as ``EncoderDecoder.compute_losses`` does."""
+        """Compute the loss of each example, as ``EncoderDecoder.compute_losses`` does."""
         return self.model.compute_losses(split, examples)
 
     def save(self, folder: Path) -> None:
@@ -131,7 +131,7 @@ class ReplyWriter:
                 save_file(named, folder / file)
 
     def load(self, folder: Path) -> None:
-        """Load the heads and the second encoder that ``save`` has written, if they exist."""
+        """Load the heads and second encoder that ``save`` has written, if any."""
         own = dict(self.module.named_parameters())
         for file, prefix in ((HEADS_FILE, "heads."), (BESIDE_FILE, "")):
             there = read_weights(folder / file) if (folder / file).is_file() else {}
@@ -148,7 +148,7 @@ class ReplyWriter:
     def _compute_encoding(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
     ) -> Tensor:
-        """Return the encodings of the tokens, (rows, tokens, hidden size).
+        """Encode the tokens, shape (rows, tokens, hidden size).
 
         They include the additional encoder's encoding of the text.
         """

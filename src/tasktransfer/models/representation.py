@@ -36,7 +36,7 @@ def compute_representations(
     together: int = BATCH_SIZE,
     adapter: LowRank | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Return each text's pooled states from the last layer of a checkpoint's encoder or decoder.
+    """Compute each text's pooled states in the last layer of a checkpoint.
 
     Args:
         texts: texts, of which the last ``max_length`` tokens are used.
@@ -77,7 +77,7 @@ def compute_layer_representations(
     device: torch.device,
     together: int = BATCH_SIZE,
 ) -> npt.NDArray[np.float32]:
-    """Return each text's pooled states from several layers, computed in one pass.
+    """Compute each text's pooled states in several layers, in one pass.
 
     Args:
         texts: texts, of which the last ``max_length`` tokens are used.
@@ -128,7 +128,7 @@ def pool_texts(
     device: torch.device,
     together: int = BATCH_SIZE,
 ) -> npt.NDArray[np.float64]:
-    """Return each text's pooled states from a loaded model, as ``compute_representations``.
+    """Compute each text's pooled states with a loaded model.
 
     Args:
         body: encoder or decoder of transformers, on the device.
@@ -148,7 +148,7 @@ def pool_texts(
 def tokenize_texts(
     tokenizer: Any, texts: Sequence[str], max_length: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Return the token ids and the mask of the last ``max_length`` tokens of each text."""
+    """Tokenize the last ``max_length`` tokens of each text, and return ids and mask."""
     tokenizer.truncation_side, tokenizer.padding_side = "left", "right"
     inputs = tokenizer(
         list(texts), truncation=True, max_length=max_length, padding=True, return_tensors="pt"
@@ -157,7 +157,7 @@ def tokenize_texts(
 
 
 def pool_states(states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Return a vector per text from states (texts, tokens, hidden size)."""
+    """Pool the states of each text, from (texts, tokens, hidden size) to one vector per text."""
     if pooling == "first":
         return states[:, 0]
     if pooling == "last":

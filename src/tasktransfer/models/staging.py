@@ -31,7 +31,7 @@ class Inputs:
 
 
 def copy_to_device(arrays: Mapping[str, Array], device: torch.device) -> dict[str, Tensor]:
-    """Return arrays as tensors on a device, with the same types.
+    """Copy arrays to a device as tensors of equal types.
 
     All arrays are copied to a GPU in one asynchronous copy from pinned memory.
     """

@@ -111,7 +111,7 @@ class Decoder:
         ]
 
     def _group_by_length(self, split: EncodedSplit, examples: Sequence[int]) -> list[Sequence[int]]:
-        """Return the examples in groups with prompts of equal length, longest first."""
+        """Group examples by the length of their prompts, longest first."""
         groups: dict[int, list[int]] = {}
         for example in examples:
             length = len(split.sequences[_locate_sequence(split, example)])
@@ -263,7 +263,7 @@ class EncoderDecoder:
         return _sum_cross_entropy(self._compute_logits(split, examples, inputs), inputs["targets"])
 
     def compute_losses(self, split: EncodedSplit, examples: Sequence[int]) -> Tensor:
-        """Return each example's loss summed over the tokens of its answer, shape (examples,)."""
+        """Compute each example's loss, summed over its answer's tokens, shape (examples,)."""
         inputs = self.prepare_inputs(split, examples)
         logits, targets = self._compute_logits(split, examples, inputs), inputs["targets"]
         each = functional.cross_entropy(
@@ -285,7 +285,7 @@ class EncoderDecoder:
     def _build_model_inputs(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
     ) -> dict[str, Any]:
-        """Return the inputs of the model: token ids, or the states that replace them."""
+        """Return the model's inputs: token ids, or states that replace them."""
         if self.encoding is None:
             return {"input_ids": inputs["ids"], "attention_mask": inputs["mask"]}
         return {"attention_mask": inputs["mask"], **self.encode_context(split, examples, inputs)}
@@ -293,7 +293,7 @@ class EncoderDecoder:
     def encode_context(
         self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs
     ) -> dict[str, Any]:
-        """Return the states to which the decoder attends, as inputs of transformers' models."""
+        """Compute the encoder states to which the decoder attends."""
         from transformers.modeling_outputs import BaseModelOutput
 
         if self.encoding is not None:
@@ -331,21 +331,21 @@ class EncoderDecoder:
 
     @property
     def _multiple(self) -> int:
-        """The multiple of tokens to which rows are padded.
+        """Number whose multiples are the padded lengths of rows in tokens.
 
         Attention on a GPU needs its bias padded like this, and otherwise pads it in every layer.
         """
         return GPU_PADDING if self.device.type == "cuda" else 1
 
     def build_inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
-        """Return the prompts and the arrays of ``more`` on the device."""
+        """Return the prompts and additional arrays on the device."""
         rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
         ids, mask = pad_rows(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
         return Inputs(copy_to_device({"ids": ids, "mask": mask, **more}, self.device))
 
 
 def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the loss summed over all counted targets.
+    """Sum the cross-entropy over all counted targets.
 
     Args:
         logits: (rows, tokens, vocabulary).
@@ -356,7 +356,7 @@ def _sum_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def _locate_sequence(split: EncodedSplit, example: int) -> int:
-    """Return the index of the only sequence of a text-to-text example."""
+    """Return the index of a text-to-text example's only sequence."""
     return int(split.first_sequence[example])
 
 

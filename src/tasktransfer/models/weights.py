@@ -11,7 +11,7 @@ from tasktransfer.errors import ModelError
 
 
 def read_weights(file: Path) -> dict[str, Tensor]:
-    """Return the tensors of a safetensors file on the CPU.
+    """Read the tensors of a safetensors file on the CPU.
 
     Raises:
         ModelError: the file is truncated or otherwise damaged, or contains NaN or infinite numbers.

@@ -267,6 +267,6 @@ _LATEX = {
 
 
 def escape_latex(text: str) -> str:
-    """Escape plain text for LaTeX, and remove control characters."""
+    """Escape plain text for LaTeX, including control characters."""
     visible = "".join(c if c in _LATEX else escape_line(c) for c in text)
     return "".join(_LATEX.get(character, character) for character in visible)

@@ -54,7 +54,7 @@ def set_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> list[Tensor]:
-    """Compute the gradients of the trained parameters for an update.
+    """Compute and set the gradients of the trained parameters for an update.
 
     The loss of an update is the weighted sum of its batches' mean losses.
 
@@ -124,7 +124,7 @@ def set_pair_gradients(
     setup: Setup,
     halves: HalfWeights | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Compute the gradients for an update of two batches, and compare them.
+    """Compute and set the gradients for an update of two batches, and compare them.
 
     Returns:
         Each batch's mean loss, and the cosine similarity of the two batches' gradients over the

@@ -61,7 +61,7 @@ _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def run_in_host(arguments: Sequence[str], threads: int, program: Sequence[str]) -> int | None:
-    """Run a command in the workflow's host, which is started if it is not running.
+    """Run a command in the workflow's host process, which is started if necessary.
 
     Args:
         arguments: arguments of the command.
@@ -113,7 +113,7 @@ def _read_exit_code(connection: socket.socket) -> int:
 
 
 def _list_console_descriptors() -> list[int]:
-    """Return the console's descriptor as a list, or an empty list if there is no open console."""
+    """Return a list with the console's file descriptor, or an empty list without a console."""
     with suppress(OSError, ValueError):
         number = int(os.environ.get(CONSOLE, ""))
         os.fstat(number)
@@ -127,7 +127,7 @@ def _send_interrupt(connection: socket.socket) -> None:
 
 
 def _find_workflow() -> int | None:
-    """Return the process id of the workflow that started this job, or None if there is none.
+    """Find the process ID of the workflow that started this job, or return None.
 
     The workflow must be an ancestor of this process. In a job on another machine, or in a shell
     that inherited the variable, the number has no meaning.
@@ -146,7 +146,7 @@ def _find_workflow() -> int | None:
 
 
 def _compute_environment_digest(threads: int) -> str:
-    """Return a digest of the environment and threads that all jobs of a host must share.
+    """Return a digest of the environment and threads that jobs of one host must share.
 
     Libraries read the environment only once.
     """
@@ -162,7 +162,7 @@ class _Host:
     threads: int
 
     def connect(self, program: list[str]) -> socket.socket:
-        """Return a connection to the host, which is started if necessary.
+        """Connect to the host process, which is started if necessary.
 
         Raises:
             OSError: the host cannot be started or reached.
@@ -189,7 +189,7 @@ class _Host:
         return folder / f"{self.workflow}-{name[:16]}.sock"
 
     def _start(self, path: Path, program: list[str]) -> None:
-        """Start the host on a socket that already listens, so that clients can queue meanwhile."""
+        """Start the host process on a socket that is already listening."""
         workflow = os.pidfd_open(self.workflow)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
@@ -219,7 +219,7 @@ def _connect_socket(path: Path) -> socket.socket:
 
 
 def _remove_stale_sockets(folder: Path) -> None:
-    """Remove the sockets of killed hosts whose workflows have ended."""
+    """Remove the sockets of killed host processes whose workflows have ended."""
     for path in folder.glob("*.sock"):
         if not Path(f"/proc/{path.name.partition('-')[0]}").exists():
             path.unlink(missing_ok=True)
@@ -241,7 +241,7 @@ Command = Callable[[Sequence[str]], int]
 def serve_clients(
     run: Command, modules: Sequence[str], listener: int, workflow: int, key: str
 ) -> None:
-    """Import the libraries, and fork a process for each client until the workflow ends.
+    """Import the libraries, and fork a process per client until the workflow ends.
 
     Args:
         run: function that a child runs.
@@ -262,7 +262,7 @@ def serve_clients(
 
 
 def _import_modules(modules: Sequence[str]) -> bool:
-    """Import modules, and return whether this process can be forked safely."""
+    """Import modules, and return whether it is safe to fork this process."""
     gc.disable()  # imports create many objects but no garbage
     try:
         for module in modules:
@@ -311,7 +311,7 @@ def _run_client_job(connection: socket.socket, key: str, run: Command, host: int
 
 
 def _wait_for_child(child: int, connection: socket.socket) -> int:
-    """Wait for a child and forward its client's signals.
+    """Wait for a child process, forwarding the signals of its client.
 
     Returns:
         The exit code, or the negative number of the signal that ended the child.
@@ -328,7 +328,7 @@ def _wait_for_child(child: int, connection: socket.socket) -> int:
 
 
 def _wait_for_readable(*either: int | socket.socket) -> list[Any]:
-    """Wait until one of two descriptors is readable, and return the readable ones.
+    """Wait until at least one of two file descriptors is readable, and return the readable ones.
 
     The descriptor of a process is readable after the process has ended.
     """
@@ -364,7 +364,7 @@ def _run_in_child(request: Any, streams: Sequence[int], run: Command, supervisor
 
 
 def _end_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when its parent ends for any reason."""
+    """Ask the kernel to kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:  # it had ended before
         os._exit(1)

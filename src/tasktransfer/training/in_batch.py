@@ -24,20 +24,20 @@ class InBatchModel(FamilyModel, Protocol):
     """A model with tasks that have an in-batch loss."""
 
     def has_in_batch_loss(self, split: EncodedSplit) -> bool:
-        """Return whether the split's task has an in-batch loss."""
+        """Return whether a split's task is trained with in-batch negatives."""
         ...
 
     def encode(self, split: EncodedSplit, examples: Sequence[int], inputs: Inputs | None) -> Tensor:
-        """Return the encodings that the loss compares, of shape (examples, ...)."""
+        """Encode examples for the in-batch loss, shape (examples, ...)."""
         ...
 
     def compute_in_batch_loss(self, encodings: Tensor) -> Tensor:
-        """Return a batch's loss, summed over its examples."""
+        """Compute the in-batch loss, summed over examples."""
         ...
 
 
 def uses_in_batch_loss(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InBatchModel]:
-    """Return whether the split's task has an in-batch loss."""
+    """Return whether a split's task is trained with in-batch negatives."""
     decide = getattr(model, "has_in_batch_loss", None)
     return decide is not None and bool(decide(split))
 
@@ -45,7 +45,7 @@ def uses_in_batch_loss(model: FamilyModel, split: EncodedSplit) -> TypeGuard[InB
 def compute_encoding_gradients(
     model: InBatchModel, encodings: Sequence[Tensor], factor: float
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return the loss of a batch, and its gradients with respect to the encodings (slopes).
+    """Return a batch's loss, and its gradients with respect to the encodings.
 
     Args:
         encodings: encodings of each micro-batch, without gradients.
@@ -65,7 +65,7 @@ def compute_encoding_gradients(
 def compute_in_batch_dev_loss(
     model: InBatchModel, split: EncodedSplit, setup: Setup, batch_size: int, tokens: int
 ) -> float:
-    """Return the mean loss over a split in batches of consecutive examples.
+    """Compute the mean loss over a split, in batches of consecutive examples.
 
     The last batch may be smaller.
     """

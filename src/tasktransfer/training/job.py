@@ -48,5 +48,5 @@ class Job:
 
     @property
     def keeps_rounds(self) -> bool:
-        """True if checkpoints of rounds are kept."""
+        """True if the job keeps checkpoints of rounds."""
         return self.stage.keeps_rounds

@@ -113,12 +113,12 @@ class Trained:
 
     @property
     def last(self) -> int:
-        """The number of the last round, or 0 before the first round."""
+        """Number of the last round, or 0 before the first round."""
         return self.rounds[-1].round if self.rounds else 0
 
     @property
     def is_settled(self) -> bool:
-        """True if the patience of every selection is exhausted."""
+        """True if the patience is exhausted for every selection."""
         return all(best.is_settled(self.last) for best in self.best)
 
 
@@ -213,7 +213,7 @@ def train(
 
 
 def _has_fitted_heads(stage: Stage, tasks: Mapping[str, Task]) -> bool:
-    """Return whether the heads of all selecting tasks predict well before the first update."""
+    """Return whether the heads of all selecting tasks are fitted before the first update."""
     fitted = stage.training.head_initialization == "logistic_regression"
     return fitted and all(tasks[name].kind in FITTED for name in stage.measured_on)
 
@@ -225,7 +225,7 @@ def _record_scores(
     measure: Measure,
     model: FamilyModel,
 ) -> None:
-    """Add a round's score to every selection, and its weights if it is the best round so far.
+    """Add a round's score to each selection, and store its weights if it is the best so far.
 
     All selections that choose the round share one copy of the weights.
     """
@@ -299,7 +299,7 @@ def _train_round(
 
 
 def _sample_answers(splits: Splits, stage: Stage, number: int) -> Splits:
-    """Return the splits with the gold answers that are sampled for a round.
+    """Return the splits with newly sampled gold answers for a round.
 
     The splits are unchanged if the stage always uses the first answer.
     """
@@ -309,7 +309,7 @@ def _sample_answers(splits: Splits, stage: Stage, number: int) -> Splits:
 
 
 def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[str, float]:
-    """Return the mean loss per task.
+    """Average the losses by task.
 
     Losses are copied to the host once per round, so that the device never waits for it.
     """
@@ -327,7 +327,7 @@ def _average_losses(losses: list[tuple[int, str, Tensor]], number: int) -> dict[
 
 
 def _count_samples(trained: Trained, updates: Sequence[Update], splits: Splits) -> None:
-    """Add the tokens and samples of a round's updates to the totals."""
+    """Add the tokens and samples of a round to the totals."""
     tokens = {task: split.count_tokens() for task, split in splits.items()}
     for batch in (batch for update in updates for batch in update):
         trained.samples += len(batch.examples)
@@ -343,7 +343,7 @@ def _collect_state(
     scheduler: Scheduler | None,
     trained: Trained,
 ) -> TrainingState:
-    """Return the state after a round. The order of the data follows from seed and epoch."""
+    """Return the state after a round, from which the training can resume."""
     bare = [replace(best, weights={}) for best in trained.best]
     # Weights of the last round, or shared by several selections, are written once.
     rounds = {best.round: best.weights for best in trained.best if best.round != trained.last}

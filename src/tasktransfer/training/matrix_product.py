@@ -24,7 +24,7 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def measure_matrix_product(device: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Measure the speed of square matrix products in each precision.
+    """Measure the speed of products of square matrices in each precision.
 
     The speed is in floating-point operations per second.
 

@@ -33,7 +33,7 @@ class TokenBudget:
     notes: list[str] = field(default_factory=list)
 
     def run_within_memory(self, work: Callable[[int], T], undo: Callable[[], None]) -> T:
-        """Return ``work(tokens)`` with the largest number of tokens that fits into memory.
+        """Run ``work(tokens)`` with the largest number of tokens that fits into memory.
 
         The number is halved after each out-of-memory error.
 
@@ -85,7 +85,7 @@ CUDA's libraries (workspaces) have none."""
 
 
 def is_memory_shortage(error: RuntimeError) -> bool:
-    """Return whether a torch error is an out-of-memory error, on a GPU or the CPU."""
+    """Return whether a torch error means that GPU or CPU memory is exhausted."""
     if isinstance(error, torch.OutOfMemoryError):
         return True
     return any(phrase in str(error) for phrase in SHORTAGES)

@@ -16,7 +16,7 @@ from tasktransfer.models.heads import Head
 def create_optimiser(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> torch.optim.Optimizer:
-    """Return Adam, AdamW (with weight decay) or Adamax.
+    """Create the optimiser: Adam, AdamW (with weight decay) or Adamax.
 
     With 8-bit moments (Dettmers et al. 2022) the optimiser comes from bitsandbytes, which keeps 32
     bits for parameters with fewer than 4,096 elements.
@@ -45,7 +45,7 @@ def create_optimiser(
 def _group_parameters(
     module: nn.Module, moving: Sequence[nn.Parameter], training: Training
 ) -> list[Any]:
-    """Return the trained parameters, grouped by learning rate and weight decay if these differ."""
+    """Group the trained parameters by learning rate and weight decay."""
     rate = training.head_learning_rate
     spared = training.weight_decay > 0 and training.decays == "matrices"
     if rate is None and not spared:

@@ -21,7 +21,7 @@ def choose_precision(
     hidden_size: int,
     note: Callable[[str], None] = lambda text: None,
 ) -> Precision:
-    """Resolve ``training.precision`` to a number format.
+    """Resolve the setting ``training.precision`` to a number format.
 
     ``auto`` is bfloat16 if the hardware has units for it and is faster with them. This holds for
     GPUs since Ampere, and for CPUs with these units whose measured speed-up at the model's width is

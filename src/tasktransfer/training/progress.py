@@ -27,20 +27,20 @@ class Progress:
         self._last = 0.0
 
     def count_instances(self, count: int) -> None:
-        """Count further instances, and write a line at most every ten seconds."""
+        """Count processed instances, and write a line at most every ten seconds."""
         self.done += count
         if time.perf_counter() - self._last >= 10:
             self._print_line("")
 
     def skip_instances(self, count: int) -> None:
-        """Count instances of an earlier process, which do not count for the speed."""
+        """Count instances of an earlier process, which do not affect the speed."""
         self.done += count
         self._skipped += count
 
     def report_round(
         self, number: int, train_loss: Mapping[str, float], chosen: Sequence[tuple[float, int]]
     ) -> None:
-        """Write a line with the results of a round.
+        """Write a line with a round's results.
 
         Args:
             chosen: per selection, the round's score and the best round so far.

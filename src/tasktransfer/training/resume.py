@@ -39,7 +39,7 @@ states."""
 
 
 def read_min_seconds() -> float:
-    """Return ``MIN_SECONDS`` or its override from the environment.
+    """Return ``MIN_SECONDS``, or the value that the environment sets instead.
 
     Raises:
         ConfigError: the override is not a non-negative number.
@@ -105,7 +105,7 @@ class Snapshots:
         return self.stage_folder / RESUME / FILE
 
     def read_state(self) -> TrainingState | None:
-        """Return the last stored state, or None if there is none or it cannot be used."""
+        """Read the last stored state, or return None if it is missing or unusable."""
         if not self.file.exists():
             return None
         try:
@@ -156,13 +156,13 @@ class Snapshots:
 
 
 def get_random_state() -> RandomState:
-    """Return the state of torch's random generators on the CPU and every CUDA device."""
+    """Return the random state of torch on the CPU and on all CUDA devices."""
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"cpu": torch.get_rng_state(), "cuda": cuda}
 
 
 def restore_random_state(state: RandomState) -> None:
-    """Restore a state from ``get_random_state``."""
+    """Restore a random state from ``get_random_state``."""
     torch.set_rng_state(state["cpu"])
     if state["cuda"]:
         torch.cuda.set_rng_state_all(state["cuda"])

@@ -61,7 +61,7 @@ from tasktransfer.training.tracking import open_tracker
 
 
 def train_stage(job: Job) -> Record:
-    """Train one stage, and write its record, predictions and optional checkpoint.
+    """Train a stage, and write its record, predictions and optional checkpoint.
 
     Raises:
         DataError: an encoded split is missing or empty.
@@ -158,7 +158,7 @@ def train_stage(job: Job) -> Record:
 
 @contextmanager
 def _measure_time(clock: Clock, phase: str) -> Iterator[None]:
-    """Add the block's wall time to a clock under a phase's name."""
+    """Add the wall time of the block to a clock, under a phase's name."""
     began = time.perf_counter()
     yield
     clock[phase] = clock.get(phase, 0.0) + time.perf_counter() - began
@@ -168,7 +168,7 @@ def _measure_time(clock: Clock, phase: str) -> Iterator[None]:
 
 
 def collect_resume_facts(stage: Stage, setup: Setup, model: FamilyModel) -> dict[str, str]:
-    """Return the facts that a stored state must match, so that a training may resume from it."""
+    """Collect the facts on which a stored state must agree before a training resumes from it."""
     weights = [[name, [*weight.shape]] for name, weight in model.module.named_parameters()]
     return {
         "stage": stage.digest,
@@ -181,7 +181,7 @@ def collect_resume_facts(stage: Stage, setup: Setup, model: FamilyModel) -> dict
 
 
 def _read_splits(job: Job, tasks: Mapping[str, Task]) -> dict[tuple[str, str], EncodedSplit]:
-    """Read every split that the stage needs, by (task, split)."""
+    """Read all splits that the stage needs, by (task, split)."""
     stage = job.stage
     limits = {
         "train": stage.training.limit_train,
@@ -210,7 +210,7 @@ def _fit_new_heads(
     splits: Mapping[str, EncodedSplit],
     setup: Setup,
 ) -> None:
-    """Fit the heads that do not come from an earlier stage.
+    """Fit the heads that are not copied from an earlier stage.
 
     Nothing is fitted if heads are initialised at random, or if the model is not an encoder.
     """
@@ -223,7 +223,7 @@ def _fit_new_heads(
 
 
 def _count_examples(schedule: Schedule, splits: Mapping[tuple[str, str], EncodedSplit]) -> int:
-    """Return the number of examples that a training processes without early stopping."""
+    """Return the number of examples that a training without early stopping processes."""
     times = {"train": schedule.epochs, "dev": schedule.rounds, "test": 1}
     return round(sum(len(examples) * times[split] for (_, split), examples in splits.items()))
 
@@ -240,7 +240,7 @@ def _evaluate_best_round(
     setup: Setup,
     progress: Progress,
 ) -> dict[str, Evaluation]:
-    """Evaluate the model of a best round on the test sets of its selection."""
+    """Evaluate a best round's model on the test sets of its selection."""
     scoring = job.stage.training.fidelity.scoring
     return {
         task: evaluate_split(
@@ -251,14 +251,14 @@ def _evaluate_best_round(
 
 
 def _save_best_round(model: FamilyModel, stage: Stage, best: Best, folder: Path) -> None:
-    """Save the model of a best round in its subfolder of a checkpoint."""
+    """Save a best round's model in its subfolder of a checkpoint."""
     path = get_selected_round_folder(folder, stage.list_identifying_tasks(best.selection))
     path.mkdir(exist_ok=True)
     model.save(path)
 
 
 def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> None:
-    """Save a round's checkpoint if the stage keeps it or an earlier one exists.
+    """Save a round's checkpoint if the stage keeps it or has kept it before.
 
     Training again for other rounds therefore removes none, and all checkpoints come from the same
     trajectory.
@@ -270,13 +270,13 @@ def _keep_round(model: FamilyModel, folder: Path, stage: Stage, number: int) -> 
 
 
 def _remove_rounds_after(folder: Path, last: int) -> None:
-    """Remove the checkpoints of later rounds, which a longer earlier attempt has left."""
+    """Remove checkpoints of later rounds, which an earlier and longer attempt has left."""
     for number in (number for number in list_kept_rounds(folder) if number > last):
         shutil.rmtree(folder / ROUNDS / str(number), ignore_errors=True)
 
 
 def _describe_missing_rounds(job: Job, state: TrainingState) -> str:
-    """Return which checkpoints a training would need to resume from a state but are missing.
+    """Describe missing checkpoints without which a training cannot resume from a state.
 
     Return an empty string if none is missing, or if the job keeps no rounds.
     """
@@ -288,7 +288,7 @@ def _describe_missing_rounds(job: Job, state: TrainingState) -> str:
 
 @contextmanager
 def _replace_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``folder`` at the end.
+    """Yield a temporary folder, which replaces ``folder`` at the end of the block.
 
     A checkpoint folder is therefore always complete.
     """

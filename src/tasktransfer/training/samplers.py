@@ -45,7 +45,7 @@ Update = tuple[Batch, ...]
 def build_task_batches(
     sizes: Sizes, training: Training, seed: int, epoch: int, weigh_alone: bool = False
 ) -> list[Update]:
-    """Return every batch of every task once, one per update.
+    """Return all batches of all tasks once, one batch per update.
 
     The next task is sampled in proportion to its remaining batches (paper, section 4; feta-spec,
     multitask mixing). A task's last batch may be smaller. For weights see
@@ -74,7 +74,7 @@ def build_task_batches(
 def _group_batches(
     batches: list[Batch], several: int, kept: bool, before: list[Batch]
 ) -> list[Update]:
-    """Group batches into updates of ``several`` batches.
+    """Group batches into updates with ``several`` batches each.
 
     Leftover batches at the end form their own update. If ``kept``, they join the next epoch's first
     update instead: there is no optimiser step in between, so their gradients accumulate as in the
@@ -108,7 +108,7 @@ def get_batch_size(training: Training) -> int:
 
 
 def sample_tasks_uniformly(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """Return one batch per update, of a task that is sampled uniformly (PoE, section VI-C).
+    """Return updates of one batch, each of a uniformly sampled task (PoE, section VI-C).
 
     There are as many updates as for ``task_batches``. A task's examples come in shuffled passes, so
     none repeats before all were used. Every weight is 1, because sampling sets the tasks'
@@ -122,7 +122,7 @@ def sample_tasks_uniformly(sizes: Sizes, training: Training, seed: int, epoch: i
 def sample_tasks_by_temperature(
     sizes: Sizes, training: Training, seed: int, epoch: int
 ) -> list[Update]:
-    """Return one batch per update, of a task sampled by its size to the power 1 / ``TEMPERATURE``.
+    """Return updates of one batch, each of a task sampled by size^(1 / ``TEMPERATURE``).
 
     This lies between sampling in proportion to size and ``uniform``. It differs from ``uniform`` in
     these probabilities only.
@@ -137,7 +137,7 @@ def sample_tasks_by_temperature(
 def _fill_updates(
     generator: np.random.Generator, drawn: list[int], sizes: Sizes, step: int
 ) -> list[Update]:
-    """Return updates of one batch each, of the tasks with these indices.
+    """Return updates of one batch each, from the tasks with given indices.
 
     Args:
         drawn: index of the task of each update, in the sorted order of the tasks' names.
@@ -153,7 +153,7 @@ def _fill_updates(
 
 
 def sample_random_weights(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """Return updates of one batch per task, with random loss weights that change each update.
+    """Return updates of one batch per task, with new random loss weights in each update.
 
     The weights are a softmax of standard normal numbers (Lin et al. 2021). This is a control:
     gradient surgery has not been shown to be better (Kurin et al. 2022, Xin et al. 2022). There
@@ -174,7 +174,7 @@ def sample_random_weights(sizes: Sizes, training: Training, seed: int, epoch: in
 def sample_bandit_candidates(
     sizes: Sizes, training: Training, seed: int, epoch: int
 ) -> list[Update]:
-    """Return updates of one batch per task, from which a bandit selects two during training.
+    """Return updates of one batch per task, of which a bandit chooses two during training.
 
     These are the batches of the target and of one source (``core.bandits``). About as many
     batches are therefore trained as for ``task_batches``. The other batches are skipped, which is
@@ -189,7 +189,7 @@ def sample_bandit_candidates(
 def _iterate_batches_by_task(
     generator: np.random.Generator, sizes: Sizes, step: int
 ) -> Iterator[tuple[Batch, ...]]:
-    """Yield one batch of every task endlessly, in shuffled passes as in ``uniform``."""
+    """Yield one batch of each task, endlessly, in shuffled passes over the data."""
     waiting: dict[str, list[Batch]] = {task: [] for task in sorted(sizes)}
     while True:
         for task, batches in waiting.items():
@@ -224,7 +224,7 @@ def mix_tasks(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[U
 
 
 def pair_instances(sizes: Sizes, training: Training, seed: int, epoch: int) -> list[Update]:
-    """Return updates with one batch of the same instances for each task, weighted equally."""
+    """Return updates that contain a batch of identical instances for each task."""
     generator = np.random.default_rng([seed, epoch])
     tasks = sorted(sizes)
     return [
@@ -298,7 +298,7 @@ class Schedule:
 
     @staticmethod
     def build(stage: Stage, splits: Mapping[str, EncodedSplit]) -> Schedule:
-        """Build the schedule of a stage on its training splits.
+        """Build the training schedule of a stage from its training splits.
 
         Raises:
             DataError: tasks of the sampler ``together`` do not share their instances, or there are
@@ -327,21 +327,21 @@ class Schedule:
 
     @property
     def rounds(self) -> int:
-        """The number of rounds without early stopping."""
+        """Number of rounds without early stopping."""
         return math.ceil(self.updates / self._updates_per_round)
 
     @property
     def updates(self) -> int:
-        """The number of updates of the whole training without early stopping."""
+        """Number of updates in the whole training without early stopping."""
         return self.training.count_updates(self.sampler, len(self.sizes), self._updates_per_epoch)
 
     @property
     def epochs(self) -> float:
-        """The number of passes over the training sets without early stopping."""
+        """Number of passes over the training sets without early stopping."""
         return self.updates / self._updates_per_epoch
 
     def iterate_round(self, number: int) -> Iterator[Update]:
-        """Yield the updates of a round, by its number from 1."""
+        """Yield the updates of a round, which is numbered from 1."""
         last = min(number * self._updates_per_round, self.updates)
         for update in range((number - 1) * self._updates_per_round, last):
             epoch, position = divmod(update, self._updates_per_epoch)
@@ -377,7 +377,7 @@ class Schedule:
 
 
 def _has_multitask_ancestor(stage: Stage) -> bool:
-    """Return whether an ancestor of the stage trained several tasks."""
+    """Return whether the stage starts from a training on several tasks."""
     return any(len(each.train_tasks) > 1 or _has_multitask_ancestor(each) for each in stage.parents)
 
 

@@ -12,7 +12,7 @@ Scheduler = torch.optim.lr_scheduler.LRScheduler
 def create_scheduler(
     optimiser: torch.optim.Optimizer, training: Training, updates: int
 ) -> Scheduler | None:
-    """Return the scheduler of a training, or None if its learning rate never changes.
+    """Create the learning-rate scheduler, or return None for a constant learning rate.
 
     Args:
         updates: planned updates of the whole training. A training that stops early uses the

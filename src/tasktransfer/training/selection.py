@@ -106,7 +106,7 @@ def compute_dev_measures(
 
 
 def compute_selection_score(values: Mapping[str, Sequence[float]], selection: Selection) -> float:
-    """Return the mean of the selection values over the selecting tasks.
+    """Return the mean over selecting tasks of the value by which rounds are selected.
 
     Args:
         values: selection values from ``compute_dev_measures``.
@@ -115,7 +115,7 @@ def compute_selection_score(values: Mapping[str, Sequence[float]], selection: Se
 
 
 def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float]:
-    """Return the loss, and its exponential if the measure is the perplexity."""
+    """Return the loss, and for perplexity also its exponential."""
     values = {"loss": loss}
     if name == "perplexity":
         values[name] = math.exp(loss) if loss < math.log(1e300) else math.inf
@@ -131,7 +131,7 @@ def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float
 def compute_dev_loss(
     model: FamilyModel, split: EncodedSplit, setup: Setup, batch_size: int | None = None
 ) -> float:
-    """Return the mean loss over a split, without dropout.
+    """Compute the mean loss over a split without dropout.
 
     The mean is over examples for encoders, and over counted tokens for text-to-text models
     (``FamilyModel.compute_loss_divisor``).

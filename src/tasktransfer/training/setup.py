@@ -26,13 +26,13 @@ class Setup:
     workers: Workers = field(default_factory=Workers)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return the autocast context of a forward pass, which the computing thread must enter."""
+        """Return the autocast context of a forward pass, to be entered in the computing thread."""
         if self.precision == "float32":
             return nullcontext()
         return torch.autocast(self.device.type, torch.bfloat16)
 
     def cache_casts(self) -> AbstractContextManager[object]:
-        """Return a context in which ``autocast`` casts each weight only once.
+        """Return a context in which ``autocast`` casts every weight only once.
 
         The weights must not change in it.
         """
@@ -43,5 +43,5 @@ class Setup:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the record about the use of memory."""
+        """Notes on memory use for the record."""
         return [*self.train_budget.notes, *self.eval_budget.notes]

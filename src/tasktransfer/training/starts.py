@@ -16,7 +16,7 @@ from tasktransfer.training.job import Job
 
 
 def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Note) -> FamilyModel:
-    """Load the model with which a job's stage starts.
+    """Load the model from which a job's stage starts.
 
     A stage that continues from another stage's complete best round is loaded from that checkpoint.
     Any other stage starts from its base model, into which the parts of its starts are copied.
@@ -75,7 +75,7 @@ def load_start(job: Job, tasks: dict[str, Task], device: torch.device, note: Not
 
 
 def list_tasks(stage: Stage) -> dict[str, Task]:
-    """Return the tasks that a stage trains or is selected by.
+    """Return the tasks that a stage trains on or is selected by.
 
     Their order is the same in every process, because the model's weights and the optimiser's state
     follow it.
@@ -84,7 +84,7 @@ def list_tasks(stage: Stage) -> dict[str, Task]:
 
 
 def list_new_heads(stage: Stage) -> tuple[str, ...]:
-    """Return the stage's training tasks whose heads do not come from an earlier stage."""
+    """Return the training tasks whose heads are not copied from an earlier stage."""
     trained: set[str] = set()
     for start in stage.starts:
         if start.stage is not None:

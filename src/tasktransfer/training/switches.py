@@ -8,7 +8,7 @@ import torch
 
 
 def set_switches(threads: int, deterministic: bool) -> torch.device:
-    """Set torch's switches for a training.
+    """Set torch's global switches for a training.
 
     On a CPU, the same seed always gives the same results. On a GPU it does if ``deterministic``;
     otherwise results agree to rounding. Deterministic attention uses plain matrix products, because

@@ -73,7 +73,7 @@ def build_tiny_model(
 
 
 def describe_recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]:
-    """Return the recipe that determines a tiny model. Identical recipes give identical models.
+    """Describe everything that determines a tiny model, for its digest.
 
     Raises:
         DataError: the instances are missing or damaged.
@@ -89,12 +89,12 @@ def describe_recipe(family: Family, instances: Sequence[Path]) -> dict[str, Any]
 
 
 def collect_training_texts(instances: Sequence[Path]) -> Texts:
-    """Return the distinct contexts of the training splits in a fixed order."""
+    """Return the distinct contexts in the training splits, in a fixed order."""
     return sorted({row.context for row, _ in _iterate_rows(instances)})
 
 
 def _iterate_rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
-    """Yield every training instance with its task, from the dataset in each folder's manifest."""
+    """Yield each training instance with its task, given the folders of instances."""
     for folder in instances:
         cached = read_manifest(folder)
         for name in cached.tasks:
@@ -103,7 +103,7 @@ def _iterate_rows(instances: Sequence[Path]) -> Iterator[tuple[Instance, Task]]:
 
 
 def _collect_vocabulary_texts(instances: Sequence[Path]) -> Texts:
-    """Return the prompts with their contexts, and the answers, which the tokenizer must cover."""
+    """Return the prompts with contexts and the answers that the tokenizer must cover."""
     texts: set[str] = set()
     for row, task in _iterate_rows(instances):
         outputs: list[int | None] = list(range(len(task.outputs))) or [None]
@@ -164,7 +164,7 @@ def create_tokenizer(family: Family, texts: Texts) -> Any:
 
 
 def _train_word_piece(texts: Texts, names: list[str]) -> Any:
-    """Return a WordPiece tokenizer like BERT's that is identical for identical texts.
+    """Train a WordPiece tokenizer like BERT's, deterministically.
 
     The library's trainer numbers pieces such as ``##e`` in the word order of a randomly seeded hash
     table. It breaks ties between pairs by these numbers. The pieces are therefore numbered
@@ -297,7 +297,7 @@ def _compute_causal_loss(
 def _compute_span_loss(
     model: Any, tokenizer: Any, rows: list[Tensor], generator: torch.Generator
 ) -> Tensor:
-    """Return the loss of T5's span corruption.
+    """Compute the loss of T5's span corruption.
 
     Sentinels replace spans of two tokens, and the target spells out the spans.
     """

@@ -45,7 +45,7 @@ SHARE = 0.8
 def get_token_budgets(
     model: FamilyModel, family: Family, device: torch.device, precision: Precision
 ) -> tuple[int, int]:
-    """Return the tokens of a micro-batch in training and in evaluation, including padding.
+    """Return the maximum tokens per micro-batch in training and in evaluation, with padding.
 
     A GPU's memory is divided by the number of trainings that may share it. If a micro-batch still
     does not fit, it is halved (``memory.TokenBudget``).

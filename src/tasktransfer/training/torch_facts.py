@@ -12,7 +12,7 @@ from tasktransfer.training.bfloat16_gain import list_bfloat16_units
 
 
 def describe_machine(device: torch.device, precision: str, threads: int) -> Host:
-    """Return the machine and the device of a computation, for a record."""
+    """Describe the machine and the device of a computation for a record."""
     here = describe_host(threads) | {"precision": precision}
     if device.type == "cuda":
         here |= {"device": "cuda", "gpu": torch.cuda.get_device_name(device)}
@@ -20,7 +20,7 @@ def describe_machine(device: torch.device, precision: str, threads: int) -> Host
 
 
 def read_peak_gpu_memory(device: torch.device) -> float | None:
-    """Return torch's peak memory on the GPU in MiB, or None without a GPU."""
+    """Return the peak GPU memory according to torch in MiB, or None without a GPU."""
     is_gpu = device.type == "cuda"
     return float(torch.cuda.max_memory_allocated(device)) / 2**20 if is_gpu else None
 
@@ -54,7 +54,7 @@ class TorchFacts:
 
 
 def collect_torch_facts() -> TorchFacts:
-    """Return facts about torch and its hardware. This initialises CUDA if there is a GPU."""
+    """Collect facts about torch and its hardware, which initialises CUDA on a GPU."""
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     seen = [torch.cuda.get_device_properties(number) for number in range(count)]
     has = count > 0 and torch.cuda.is_bf16_supported(including_emulation=False)

@@ -27,10 +27,10 @@ class TrackingClient(Protocol):
     """A client that receives values by step."""
 
     def log(self, values: Values, step: int) -> None:
-        """Log the values of a step."""
+        """Log the values of a training step."""
 
     def close(self) -> None:
-        """End the run, and wait until everything is written."""
+        """End the tracked run, and wait until everything is written."""
 
 
 class _TensorBoard:
@@ -79,7 +79,7 @@ _OPEN: Mapping[str, Callable[[Job], TrackingClient]] = {
 
 @contextmanager
 def open_tracker(job: Job, joules: Callable[[], float | None]) -> Iterator[OnRound | None]:
-    """Yield the function that logs a round, or None if the study's config has no client.
+    """Yield the function that logs a round, or None if tracking is not configured.
 
     Args:
         job: the training job.
@@ -106,7 +106,7 @@ def _log_round(
     scores: Sequence[float],
     rate: float,
 ) -> None:
-    """Log losses by task, dev scores (one per selection), learning rate, and energy."""
+    """Log the losses by task, dev scores by selection, learning rate and energy of a round."""
     values = {f"loss/{task}": loss for task, loss in train_loss.items()}
     names = ["dev/score", *(f"dev/score_{n}" for n in range(2, len(scores) + 1))]
     values |= dict(zip(names, scores, strict=True))
@@ -128,7 +128,7 @@ def _import_client(module: str, package: str) -> Any:
 
 
 def describe_stage(stage: Stage) -> dict[str, Any]:
-    """Return facts about a stage by which runs can be filtered and compared."""
+    """Return facts about a stage by which its run can be filtered and compared."""
     return {
         "dataset": stage.dataset,
         "model": stage.model.name,
@@ -139,5 +139,5 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
 
 
 def format_project_name(study: str) -> str:
-    """Return a name for a study's project, without characters that the clients reject."""
+    """Return a project name for a study, without characters that tracking clients reject."""
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in study)

@@ -30,7 +30,7 @@ class Workers:
         )
 
     def split_work(self, work: Sequence[T]) -> list[Sequence[T]]:
-        """Distribute items to the workers in turn, and return one list per worker.
+        """Distribute items to workers in turn, and return one list per worker.
 
         Micro-batches are sorted and have similar costs, so shards have similar costs, too.
         """
