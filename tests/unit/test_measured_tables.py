@@ -64,7 +64,7 @@ def test_the_layers_of_minilm() -> None:
     (words,) = {show(row["words"]) for row in rows}
     assert f"Word counts reach a mean F1 of {words} on the same six probes" in text
     above = [row["layer"] for row in rows if float(row["above_low"]) > 0]
-    assert f"only layers {' and '.join(above)} are above the word counts" in text
+    assert f"only layers {' and '.join(above)} score significantly higher than" in text
 
 
 def test_the_layers_of_two_models() -> None:
@@ -94,7 +94,7 @@ def test_the_layers_of_two_models() -> None:
         f"by {show(slots['above_words'])} {show_interval(slots, 'above_low', 'above_high')}" in text
     )
     ends = [show(str(-float(values[key]))) for key in ("above_words", "above_high", "above_low")]
-    assert f"worse, by {ends[0]} [{ends[1]}, {ends[2]}] points" in text
+    assert f"worse than word counts do, by {ends[0]} [{ends[1]}, {ends[2]}] points" in text
 
 
 RATER_HEAD = (
