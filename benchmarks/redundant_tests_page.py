@@ -26,32 +26,33 @@ TEXT = """# Redundant tests
 
 `python -m benchmarks.redundant_tests` looks for tests that could be removed:
 
-1. Each test runs once, and its branches are recorded.
-2. Mutants are sampled, starting with lines that few tests cover. A mutant is a function of the
-   package with one changed operator, condition, constant, text, call or error.
-3. All tests that cover a mutant's line are run against the mutant.
+1. Each test runs once, and the branches that it executes are recorded.
+2. Mutants are sampled, starting with lines that few tests cover. A mutant is a copy of a function
+   with one changed operator, condition, constant, text, call or error.
+3. All tests that cover a mutant's changed line are run on the mutant.
 
 A test function is redundant if it kills at least {least} mutants, and if the remaining tests also
-kill each of these mutants and cover each of its branches. The longest functions are tried first.
-Only tests of the same group and tier count.
+kill each of these mutants and cover each of its branches. The remaining tests are the other tests
+of the same group and tier, without those that already count as redundant. The longest test
+functions are examined first.
 
 ## Results
 
-The column "no own branch" counts the functions whose branches are all covered by the remaining
-functions as well. A function that has been counted does not remain.
+The column "no own branch" counts the test functions whose branches are all covered by the remaining
+test functions.
 
 {groups}
 
 {summary}
 
-The sample limits the evidence: no mutant leaves out a sort, changes a preset, or removes a library.
-When these groups were measured, the first test of each file was not run against mutants, because
-its branches were attributed to the file. With it, more mutants may be killed.
+The mutants do not represent all faults: none of them omits a sort, changes a preset or removes a
+library. In these measurements, the first test of each file was not run on mutants, because its
+branches were attributed to the file. With the first tests, more mutants might have been killed.
 
 ## Decisions
 
-A redundant test is read before it is removed. It is kept if it checks a property that no mutant
-expresses, for example the order of a result or a value in a preset.
+Before a redundant test is removed, someone reads it. The test is kept if it checks a property that
+no mutant changes, for example the order of a result or a value in a preset.
 
 {decisions}
 """
@@ -104,7 +105,7 @@ def render_page(results: Mapping[str, Mapping[str, Any]]) -> str:
         f"In the {len(tested)} groups with mutants, {len(found)} of "
         f"{sum(group['functions'] for group in tested)} test functions are redundant, with "
         f"{sum(row['lines'] for row in found)} of {sum(group['lines'] for group in tested)} lines. "
-        f"{sum(row['decision'] == 'removed' for row in found)} of them were removed."
+        f"We removed {sum(row['decision'] == 'removed' for row in found)} of these test functions."
     )
     return TEXT.format(
         least=LEAST, groups="\n".join(groups), summary=summary, decisions="\n".join(decisions)

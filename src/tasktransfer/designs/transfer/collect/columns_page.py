@@ -15,9 +15,9 @@ _HEAD = """\
 # Columns of the tables
 
 Generated from `src/tasktransfer/designs/transfer/collect/` by `make schemas`;
-[analysis.md](analysis.md) defines the numbers. A table is a file
-`results/<study>/tables/<table>.parquet`, and its footer has the same descriptions. Scores are
-0-100; a delta is a difference of scores, in points.
+[analysis.md](analysis.md) defines the numbers. Each table is stored in the file
+`results/<study>/tables/<table>.parquet`, whose footer contains the descriptions of the columns.
+Scores range from 0 to 100, and a delta is a difference between two scores, in points.
 """
 
 
