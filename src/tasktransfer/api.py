@@ -65,27 +65,27 @@ class Results(Mapping[str, pd.DataFrame]):
 
     @property
     def runs(self) -> pd.DataFrame:
-        """One row per run."""
+        """Table with one row per run."""
         return self["runs"]
 
     @property
     def scores(self) -> pd.DataFrame:
-        """One row per run and measure."""
+        """Table with one row per run and measure."""
         return self["scores"]
 
     @property
     def cells(self) -> pd.DataFrame:
-        """One row per cell, which is an effect over all seeds, with interval, p and q."""
+        """Table of effects over all seeds with interval, p and q, one row per cell."""
         return self["cells"]
 
     @property
     def summary(self) -> pd.DataFrame:
-        """One row per dataset, model and algorithm with means over cells and their intervals."""
+        """Table of means over cells with intervals, one row per dataset, model and algorithm."""
         return self["summary"]
 
     @property
     def missing(self) -> pd.DataFrame:
-        """One row per planned result without a usable record, of every kind of node."""
+        """Table of planned results without a usable record, one row per result."""
         return self["missing"]
 
     def describe(self, table: str) -> pd.DataFrame:
@@ -175,7 +175,7 @@ def load_results(path: str | Path) -> Results:
 
 
 def load_model(folder: str | Path) -> Predictor:
-    """Load a model that ``tasktransfer export-model`` wrote.
+    """Load a model exported by ``tasktransfer export-model``.
 
         model = tt.load_model("my-model")
         model.labels

@@ -35,7 +35,7 @@ _LINE_ENDS = {ord("\n"): "\\n", ord("\t"): "\\t"}
 
 
 def escape_text(text: str) -> str:
-    r"""Return a text that is safe on a terminal.
+    r"""Escape control characters, so that a text is safe to print on a terminal.
 
     Invisible characters and control sequences are escaped, as in ``\x1b``. Line ends and tabs
     stay.
@@ -44,7 +44,7 @@ def escape_text(text: str) -> str:
 
 
 def escape_line(text: str) -> str:
-    """Return a text that is safe on a terminal and has no line ends."""
+    """Escape control characters and line ends, so that a text is a single safe line."""
     return escape_text(text).translate(_LINE_ENDS)
 
 
@@ -155,7 +155,7 @@ _STORAGE = {
 
 
 def as_storage_error(error: BaseException) -> StorageError | None:
-    """Convert a failed write to an error with its remedy, or return None for other errors.
+    """Convert a failed write to an error with a remedy, or return None for other errors.
 
     Libraries that write files (safetensors, torch) report the cause only in the error's text.
     """
@@ -201,7 +201,7 @@ def as_memory_shortage(error: BaseException) -> MemoryShortageError | None:
 
 
 def check_memory_limit() -> None:
-    """Raise an error if the shell limits the memory to less than the libraries need.
+    """Raise an error if the shell's memory limit is below what the libraries need.
 
     Raises:
         MemoryShortageError: the limit is below ``LEAST_MEMORY_MB``.
@@ -227,7 +227,7 @@ def _recommend_more_memory() -> str:
 
 
 def as_fixable_error(error: BaseException) -> TaskTransferError | None:
-    """Convert a disk or memory error of any library, or return None for other errors."""
+    """Convert a disk or memory error from any library, or return None for other errors."""
     return as_storage_error(error) or as_memory_shortage(error)
 
 
@@ -238,7 +238,7 @@ LONGEST = 300
 
 
 def as_plugin_error(error: BaseException) -> ConfigError | None:
-    """Convert an error that a plugin raised to one with its line, or return None for others."""
+    """Convert an error in a plugin to an error that names its line, or return None for others."""
     line = find_plugin_line(error)
     if line is None:
         return None
@@ -246,7 +246,7 @@ def as_plugin_error(error: BaseException) -> ConfigError | None:
 
 
 def find_plugin_line(error: BaseException) -> str | None:
-    """Return the innermost line of a plugin in an error's traceback as ``file:line``, if any."""
+    """Find the innermost line of a plugin in an error's traceback, as ``file:line``."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno or 1}"
     lines = [
@@ -258,7 +258,7 @@ def find_plugin_line(error: BaseException) -> str | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the type and text of any error in one printable line."""
+    """Describe any error by its type and text in one printable line."""
     try:
         text = error.msg if isinstance(error, SyntaxError) else str(error)
     except Exception:  # the error's own __str__ fails

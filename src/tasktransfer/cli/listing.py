@@ -106,7 +106,7 @@ def list_selectors() -> Iterator[Row]:
     for selector in SELECTORS.values():
         text = (selector.values.__doc__ if selector.values else None) or PROBE
         purpose = " ".join(text.split("\n\n")[0].split())
-        yield {"selector": selector.name, "ranks sources by": purpose}
+        yield {"selector": selector.name, "description": purpose}
 
 
 PROBE = "Dev gain of a short pre-train → fine-tune run."

@@ -8,7 +8,7 @@ from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage,
 
 
 def add_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return nodes with all their ancestors, each once, in topological order.
+    """Return nodes and all their ancestors, without duplicates, in topological order.
 
     Data that are read from a release are omitted: they are not nodes of a plan.
     """
@@ -27,7 +27,7 @@ def add_ancestors(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def collect_stages(nodes: Iterable[Node], skip: Container[int] = ()) -> dict[int, Stage]:
-    """Return all stages among nodes and their ancestors, by Python's id of the object.
+    """Return all stages among nodes and their ancestors, keyed by Python's object ID.
 
     Equal stages that are requested with several selections are several objects.
 
@@ -50,7 +50,7 @@ def collect_stages(nodes: Iterable[Node], skip: Container[int] = ()) -> dict[int
 
 
 def list_starts(node: Node) -> tuple[Start, ...]:
-    """Return the rounds of stages whose parameters a node loads."""
+    """Return the starts (rounds of stages) whose parameters a node loads."""
     if isinstance(node, Stage):
         return node.starts
     if isinstance(node, Data):

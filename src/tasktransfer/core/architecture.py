@@ -52,7 +52,7 @@ class Architecture:
 
     @property
     def weights(self) -> str:
-        """Name of the base model's weights (see ``core.specs.ModelSpec``).
+        """Name that identifies the base model's weights (see ``core.specs.ModelSpec``).
 
         Fields that its kind does not use have their default there, because they change no number.
         """
@@ -60,7 +60,7 @@ class Architecture:
 
     @property
     def has_dropout(self) -> bool:
-        """True if models of its kind have dropout."""
+        """True if models of this kind use dropout."""
         return self.kind == "transformer"
 
     @property
@@ -86,17 +86,17 @@ class Architecture:
 
 
 def is_recipe(base: str) -> bool:
-    """Return whether a base model is built from a recipe."""
+    """Return whether a base model is built from a recipe instead of a checkpoint."""
     return base.startswith(RECIPE)
 
 
 def parse_weights(weights: str) -> Architecture:
-    """Return the architecture that a built model's name of weights contains."""
+    """Parse the architecture of a built model from the name of its weights."""
     return Architecture(**json.loads(weights.removeprefix(RECIPE)))
 
 
 def read_metadata(folder: Path) -> dict[str, object] | None:
-    """Return the metadata of the built model in a folder, or None for another checkpoint.
+    """Read the metadata of a built model from its folder, or return None for checkpoints.
 
     Raises:
         ModelError: the file is damaged.
@@ -114,7 +114,7 @@ def read_metadata(folder: Path) -> dict[str, object] | None:
 
 
 def check_architecture(folder: Path, weights: str) -> None:
-    """Raise ModelError if a folder contains a snapshot of another architecture than ``weights``."""
+    """Raise ModelError if a folder's snapshot has an architecture other than ``weights``."""
     saved = read_metadata(folder)
     wanted = list_plain_fields(parse_weights(weights))
     if saved is None or saved["architecture"] != wanted:
@@ -126,7 +126,7 @@ def check_architecture(folder: Path, weights: str) -> None:
 
 
 def _count_lstm_parameters(inputs: int, units: int, layers: int) -> int:
-    """Return the number of parameters of torch's LSTM: four gates, each with two biases."""
+    """Return the number of parameters of torch's LSTM (four gates with two biases each)."""
     first = 4 * units * (inputs + units + 2)
     return first + (layers - 1) * 4 * units * (2 * units + 2)
 

@@ -56,7 +56,7 @@ class Bandit:
 
     @staticmethod
     def start(stage: Stage) -> Bandit | None:
-        """Return a new bandit for a stage, or None if its sampler is not a bandit.
+        """Create the bandit of a stage, or return None if its sampler is not a bandit.
 
         Raises:
             ConfigError: the stage has no source, or does not have a single task as its target,
@@ -84,7 +84,7 @@ class Bandit:
 
     @property
     def exploration(self) -> float:
-        """EXP3's exploration rate in this turn, per source."""
+        """Exploration rate of EXP3 in this turn, per source."""
         arms = len(self.sources)
         tau = self.turns + 1 if self.exp3_steps == "taken" else 10 * self.turns + 1
         return min(1 / arms, math.sqrt(math.log(arms) / (arms * tau)))
@@ -105,7 +105,7 @@ class Bandit:
         return self.target, source
 
     def add_reward(self, source: str, reward: float) -> None:
-        """Update the state with the reward of a turn, which ends the turn."""
+        """Update the state with a reward, which ends the turn."""
         index = self.sources.index(source)
         if self.rule == "exp3":
             self.rewards[index] += reward / self.drawn[-1][index]
@@ -118,14 +118,14 @@ class Bandit:
         self.turns += 1
 
     def pop_weights(self) -> dict[str, float]:
-        """Return the mean probability of each source since the last call, and reset the means."""
+        """Return the mean probability of each source since the last call, and reset it."""
         means = [fmean(values) for values in zip(*self.drawn, strict=True)]
         self.drawn.clear()
         return dict(zip(self.sources, means, strict=True))
 
 
 def compute_exp3_probabilities(rewards: Sequence[float], before: float, now: float) -> list[float]:
-    """Return the arms' probabilities, (1 − K now) exp(before R) / Σ exp(before R) + now.
+    """Compute EXP3's probabilities, (1 − K now) exp(before R) / Σ exp(before R) + now.
 
     Args:
         rewards: R, each arm's sum of rewards divided by their probabilities; K is the number of
@@ -139,7 +139,7 @@ def compute_exp3_probabilities(rewards: Sequence[float], before: float, now: flo
 
 
 def choose_ucb1_arm(means: Sequence[float], pulls: Sequence[int]) -> int:
-    """Return the arm with the largest mean + sqrt(2 ln t / n).
+    """Choose the arm with the largest upper confidence bound, mean + sqrt(2 ln t / n).
 
     t is the total number of turns, n the number of turns of the arm. Before that each arm has one
     turn, in order.

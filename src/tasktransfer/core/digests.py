@@ -10,10 +10,10 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def to_canonical_json(value: Any) -> str:
-    """Return a JSON value as text for digests, with sorted keys, without spaces, in ASCII."""
+    """Convert a JSON value to canonical text for digests (sorted keys, no spaces, ASCII)."""
     return _ENCODER.encode(value)
 
 
 def compute_digest(value: Any) -> str:
-    """Return the SHA-256 in hex of a JSON value's canonical text."""
+    """Compute the SHA-256 (hex) of a JSON value's canonical text."""
     return hashlib.sha256(to_canonical_json(value).encode()).hexdigest()

@@ -45,7 +45,7 @@ class Fidelity:
 
     @property
     def identity(self) -> str | dict[str, Any]:
-        """Representation in an identity.
+        """Value that represents the switches in an identity.
 
         It is the name of a setting that records have always had, else the switches that differ from
         their default.
@@ -57,7 +57,7 @@ class Fidelity:
 
     @property
     def encoding_switches(self) -> dict[str, str]:
-        """Switches that affect token ids and differ from their default."""
+        """Switches that affect token IDs, if they differ from their default."""
         return {
             name: value
             for name, value in self.changed_switches.items()
@@ -115,7 +115,7 @@ TRAINING: Mapping[Setting, Mapping[str, str]] = {
 
 
 def get_scoring(identity: Any) -> Scoring:
-    """Return the scoring rules of a stage, from the ``fidelity`` of its identity."""
+    """Return a stage's scoring rules from the ``fidelity`` in its identity."""
     if isinstance(identity, Mapping):
         return "tlidb" if identity.get("scoring") == "tlidb" else "default"
     return "tlidb" if identity == "tlidb" else "default"

@@ -36,7 +36,7 @@ class LazyModule:
         self._module = module
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """Return a function that imports the module's function of this name when it is called.
+        """Return a function that, when called, imports and calls the module's function.
 
         Raises:
             AttributeError: the name is a special one, such as ``__wrapped__``.

@@ -10,12 +10,12 @@ from difflib import get_close_matches
 
 
 def format_quantity(count: int, thing: str) -> str:
-    """Format a count with its noun, as in 1 training, 2 trainings."""
+    """Format a count with its noun, as in 1 training or 2 trainings."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def suggest_name(name: str, names: Iterable[str]) -> str:
-    """Return the sentence `` Did you mean 'x'?`` with the nearest name, or an empty text.
+    """Suggest the nearest name in a sentence (`` Did you mean 'x'?``), or return "".
 
     The comparison ignores case, because "friends" for "Friends" is a likely mistake.
     """

@@ -70,7 +70,7 @@ class Step:
     training: Training | None = None
 
     def resolve_starts(self, before: Step | None) -> tuple[Begin, ...]:
-        """Return the starts of the step, with ``previous`` resolved to a step.
+        """Return the starts of the step, with ``previous`` replaced by a step.
 
         Args:
             before: previous step of the method, None for the first step.
@@ -147,7 +147,7 @@ class Plan:
 
     @cached_property
     def by_digest(self) -> dict[str, Node]:
-        """Digest (first 12 hex digits, as in paths) → node."""
+        """Nodes by digest (the first 12 hex digits, as in paths)."""
         return {node.digest[:SHORT]: node for node in self.nodes}
 
     @cached_property
@@ -159,7 +159,7 @@ class Plan:
         return judged
 
     def get_group(self, stage: Stage) -> str:
-        """Return the method whose score is in a stage's record, the first if there are several.
+        """Return the method whose score a stage's record contains, the first of several.
 
         For a stage that only serves as a start of others, return its kind in parentheses.
         """
@@ -167,12 +167,12 @@ class Plan:
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
-        """Values of ``get_group``: methods in the order of the runs, then kinds of stages."""
+        """Groups of stages (``get_group``): methods in the order of runs, then kinds."""
         kinds = (self.get_group(stage) for stage in self.stages)
         return tuple(dict.fromkeys([*self._methods_by_digest.values(), *kinds]))
 
     def count_runs(self) -> dict[str, int]:
-        """Return the number of runs of each method, with separate counts for variants."""
+        """Count the runs of each method, with separate counts for its variants."""
         return dict(Counter(", ".join(filter(None, (r.method, r.variant))) for r in self.runs))
 
 
@@ -217,7 +217,7 @@ class PlanBuilder:
         self._runs: list[Run] = []
 
     def add_run(self, run: Run) -> None:
-        """Add a run with its outcome and evaluations and all their ancestors."""
+        """Add a run with its outcome, its evaluations and all their ancestors."""
         self._runs.append(run)
         check_plan_size(max(len(self._runs), len(self._nodes)))
         for node in add_ancestors((*run.judged, *run.evaluations)):
@@ -225,7 +225,7 @@ class PlanBuilder:
         self._requests.update(collect_stages((*run.judged, *run.evaluations), self._requests))
 
     def register_stage(self, stage: Stage) -> None:
-        """Register a stage that a choice may request later.
+        """Register a stage that a later choice may add to the plan.
 
         If the stage is already in the plan with another selection, it selects a round for this one,
         too.
@@ -241,7 +241,7 @@ class PlanBuilder:
         seed: int,
         rounds: Rounds = OPEN,
     ) -> dict[Step, Stage]:
-        """Return the stage of each step of a method for a run's data, model, settings and seed.
+        """Return the stage for each step of a method, given data, model, settings and seed.
 
         The stages enter the plan when a run with them is added.
 
@@ -283,7 +283,7 @@ class PlanBuilder:
         return stages
 
     def _register_stage(self, stage: Stage) -> Stage:
-        """Return the known stage that equals a stage, or register the stage.
+        """Return the registered stage that equals a stage, or register the stage.
 
         A stage that differs from a known stage in its selection only is the same training run, and
         gets its name.
@@ -298,7 +298,7 @@ class PlanBuilder:
         return stage
 
     def build_plan(self, choices: Sequence[Choice] = ()) -> Plan:
-        """Return the plan of all added runs, with nodes in topological order.
+        """Return the plan with all added runs and their nodes in topological order.
 
         Each stage has the selections of all nodes that request it.
         """

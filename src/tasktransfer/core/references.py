@@ -88,11 +88,11 @@ many times larger, which makes each prediction expensive.
 
 
 def get_training_method(model: ModelSpec) -> str:
-    """Return ``ADAPTER`` if training runs of a model train an adapter, else ``FINE_TUNING``."""
+    """Return ``ADAPTER`` if a model's training runs train an adapter, otherwise ``FINE_TUNING``."""
     is_adapted = model.adapter is not None or model.adapter_reduction is not None
     return ADAPTER if is_adapted else FINE_TUNING
 
 
 def format_method_label(method: str) -> str:
-    """Return a method's label for use in a sentence, without commas."""
+    """Format a method's label for use in a sentence, without commas."""
     return METHODS[method].replace(", ", " with ")

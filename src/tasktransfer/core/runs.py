@@ -32,7 +32,7 @@ class Run:
 
     @property
     def result_nodes(self) -> tuple[Node, ...]:
-        """Fit and evaluations of the run, whose records have its numbers.
+        """Fit and evaluations whose records contain the run's numbers.
 
         A run without them has its numbers in the record of its last stage.
         """
@@ -41,7 +41,7 @@ class Run:
 
     @property
     def judged(self) -> tuple[Node, ...]:
-        """The fit, or the stages whose parameters the outcome consists of."""
+        """Fit of the run, or the stages whose parameters form its outcome."""
         return (self.outcome,) if isinstance(self.outcome, Fit) else self.outcome.stages
 
     @cached_property

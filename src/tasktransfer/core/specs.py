@@ -102,7 +102,7 @@ class LowRank:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Fields that change the numbers of every training run."""
+        """Fields that affect the numbers of every training run."""
         named = sorted(self.target_modules) or "all-linear"
         own = {"kind": "lora", "rank": self.rank, "alpha": self.alpha, "dropout": self.dropout}
         return {**own, "target_modules": named}
@@ -153,12 +153,12 @@ class ModelSpec:
 
     @property
     def as_released(self) -> ModelSpec:
-        """The checkpoint itself, without adapters, and with the default states for heads."""
+        """Specification of the checkpoint itself, without adapters and changes to its heads."""
         return replace(self, adapter=None, adapter_reduction=None, reads="pooler")
 
     @property
     def served(self) -> bool:
-        """True if an endpoint serves the model, so that it needs no device here."""
+        """True if an endpoint serves the model, so that no local device is needed."""
         return self.weights.startswith(SERVED)
 
     @property
@@ -264,7 +264,7 @@ class Training:
 
     @property
     def budget(self) -> str:
-        """Length of the training run for names, such as ``60_epochs`` or ``1200_updates``."""
+        """Training length as part of names, such as ``60_epochs`` or ``1200_updates``."""
         if self.updates is not None:
             return f"{self.updates}_updates"
         return f"{self.epochs}_epochs"
@@ -285,7 +285,7 @@ class Training:
         return updates if self.updates is not None else max(self.epochs * in_epoch, updates)
 
     def multiply_budget(self, factor: int) -> Training:
-        """Return the hyperparameters with a budget that is a multiple of this one."""
+        """Return the hyperparameters with their budget multiplied by a number."""
         return replace(
             self,
             epochs=factor * self.epochs,
@@ -294,12 +294,12 @@ class Training:
         )
 
     def limit_to_epochs(self, epochs: int) -> Training:
-        """Return the hyperparameters with a budget in epochs only."""
+        """Return the hyperparameters with a budget in epochs instead of updates."""
         return replace(self, epochs=epochs, updates=None, min_updates=None)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Plain values for an identity. Fields that were added later are omitted if at default."""
+        """Plain values for an identity. Fields added later are omitted at their default."""
         values = {**list_plain_fields(self), "fidelity": self.fidelity.identity}
         del values["gradient_checkpointing"]
         if self.updates is not None:
@@ -318,7 +318,7 @@ class Rounds:
     patience: int | None = None
 
     def apply_to(self, selection: Selection) -> Selection:
-        """Return a selection whose undefined fields have these values."""
+        """Return a selection whose undefined fields are taken from this object."""
         every = self.every if selection.every is None else selection.every
         patience = self.patience if selection.patience is None else selection.patience
         return replace(selection, every=every, patience=patience)
@@ -361,11 +361,11 @@ class Selection:
     rounds: tuple[int, ...] = ()
 
     def keeps_round(self, number: int) -> bool:
-        """Return whether the parameters of a round are kept."""
+        """Return whether the selection keeps the parameters of a round."""
         return self.keep == "every" and (not self.rounds or number in self.rounds)
 
     def merge_rounds(self, other: Selection) -> Selection:
-        """Return this selection, which then also keeps the rounds that the other one keeps."""
+        """Return a selection that also keeps the rounds of another selection."""
         both = [selection for selection in (self, other) if selection.keep == "every"]
         if not both:
             return self
@@ -375,7 +375,7 @@ class Selection:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Fields that change numbers, except ``tasks``.
+        """Fields that affect numbers, except ``tasks``.
 
         Defaults are omitted, so that a new field does not change existing identities.
         """

@@ -49,7 +49,7 @@ class Problem:
 
 
 def extend_path(path: str, key: str | int) -> str:
-    """Return the key path of an item (by its index) or of a key below ``path``."""
+    """Return the key path of an item (by index) or key below ``path``."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     return f"{path}.{key}" if path else key
@@ -58,7 +58,7 @@ def extend_path(path: str, key: str | int) -> str:
 def describe_unknown(
     what: str, name: Any, names: Sequence[str], hint: str | None = None, *, owner: str | None = None
 ) -> str:
-    """Return the message about a name that is not in ``names``.
+    """Describe a name that is not in ``names``, in a message with suggestions.
 
     Args:
         what: kind of thing that has the name.
@@ -73,7 +73,7 @@ def describe_unknown(
 
 
 def raise_problems(problems: Iterable[tuple[str, str]]) -> None:
-    """Raise an error that lists problems, if there are any. Pydantic's validators call it.
+    """Raise an error that lists problems, if there are any.
 
     Args:
         problems: paths below the validated value (``.key`` or ``[0]``) with messages, in which
@@ -85,7 +85,7 @@ def raise_problems(problems: Iterable[tuple[str, str]]) -> None:
 
 
 def find_first_problem(adapter: TypeAdapter[Any], value: Any) -> str | None:
-    """Return the first problem of a value or its parts with its key path, or None if it is valid.
+    """Find the first problem of a value or its parts, with its key path, or return None.
 
     The value is not changed.
     """
@@ -103,7 +103,7 @@ def list_problems(
     path: str = "",
     renamed: Mapping[str, str] | None = None,
 ) -> Iterator[Problem]:
-    """Yield the problems of ``value``, each once.
+    """Yield the distinct problems of ``value``.
 
     Args:
         error: pydantic's error. For a union it has the problems of each type, of which only the
@@ -127,7 +127,7 @@ def list_problems(
 
 
 def _extract_key_path(details: ErrorDetails, value: Any) -> KeyPath:
-    """Return an error's key path, without the type names that pydantic inserts into it."""
+    """Return an error's key path without the type names that pydantic inserts."""
     key_path: list[str | int] = []
     for part in details["loc"]:
         if part in (value if isinstance(value, dict) else _list_indices(value)):
@@ -230,7 +230,7 @@ def _describe_expectation(details: ErrorDetails) -> str:
 
 
 def _format_advice(several: list[ErrorDetails], value: Any) -> str:
-    """Return a sentence that says how to correct a value, or an empty text."""
+    """Return a sentence on how to correct a value, or "" without advice."""
     kinds = {details["type"] for details in several}
     if isinstance(value, str):
         choices = [
@@ -247,7 +247,7 @@ def _format_advice(several: list[ErrorDetails], value: Any) -> str:
 
 
 def _find_nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
-    """Return the JSON schema's nodes for a key, one for each type that is allowed there."""
+    """Find the JSON schema's nodes for a key, one per allowed type."""
     nodes = _list_alternatives(root, root)
     for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]

@@ -57,7 +57,7 @@ of ``embeddings``: before it, embeddings were computed from empty texts.
 
 
 def select_later_versions(registry: Registry, names: Iterable[str]) -> dict[str, int]:
-    """Return the versions above 1, by name.
+    """Return the versions that are above 1, by name.
 
     Version 1 is not part of identities, so that old digests stay.
     """

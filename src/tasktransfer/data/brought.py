@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 def read_ratings(file: Path, instances: Sequence[Instance]) -> list[float]:
-    """Return the rating of each instance, in the order of the instances.
+    """Read the rating of each instance, in the order of the instances.
 
     Raises:
         DataError: the file cannot be read, an item is unknown, repeated or missing, a rating is
@@ -34,7 +34,7 @@ def read_ratings(file: Path, instances: Sequence[Instance]) -> list[float]:
 
 
 def read_replies(file: Path, instances: Sequence[Instance]) -> list[str]:
-    """Return the reply to each instance, in the order of the instances. A reply may be empty.
+    """Read the reply to each instance, in the order of the instances. Replies may be empty.
 
     Raises:
         DataError: the file cannot be read, an item is unknown, repeated or missing, or a reply is
@@ -67,7 +67,7 @@ def _read_value(row: Table, item: str, location: Location) -> float:
 def _read_answers(
     file: Path, instances: Sequence[Instance], read: Callable[[Table, str, Location], Answer]
 ) -> list[Answer]:
-    """Return the answer to each instance, in the order of the instances.
+    """Read the answer to each instance, in the order of the instances.
 
     Raises:
         DataError: the file cannot be read, an item is unknown or has two lines, or items are

@@ -99,7 +99,7 @@ def cache_dataset(
 
 
 def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
-    """Write a release as a cache into ``folder``, the manifest last, and return the manifest."""
+    """Write a release as a cache into ``folder``, with the manifest last, and return it."""
     counts: dict[str, dict[str, Counts]] = {}
     for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}
@@ -199,7 +199,7 @@ def write_instances(
 
 
 def read_manifest(folder: Path | str) -> Manifest:
-    """Return the manifest of a cache folder. Raises DataError if it is absent, damaged or old."""
+    """Read the manifest of a cache folder. Raises DataError if it is missing, damaged or old."""
     file = Path(folder) / MANIFEST
     try:
         content = json_text.read(file)
@@ -223,7 +223,7 @@ def read_manifest(folder: Path | str) -> Manifest:
 
 
 def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
-    """Return the cached instances of ``task`` on ``split``, in the order of the release.
+    """Read the cached instances of ``task`` on ``split``, in the release's order.
 
     Raises:
         DataError: the task or split is absent, a file is damaged, or the split has no instances, so
@@ -259,7 +259,7 @@ def read_instances(folder: Path | str, task: str, split: str) -> list[Instance]:
 
 
 def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.Table:
-    """Return a table of a cache after its checksum has been verified.
+    """Read a table of a cache after verifying its checksum.
 
     Raises:
         DataError: the file is absent or damaged, or its checksum differs from the manifest.
@@ -275,7 +275,7 @@ def read_checked_table(folder: Path | str, manifest: Manifest, name: str) -> pa.
 
 
 def read_table(file: Path) -> pa.Table:
-    """Return an Arrow stream of a cache as a memory-mapped table.
+    """Read an Arrow stream of a cache as a memory-mapped table.
 
     Raises:
         DataError: the file is absent or damaged.

@@ -23,7 +23,7 @@ _WORD = re.compile(r"\S+")
 
 
 def derive_permuted_instances(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return the instances of each task and split, with permuted answers in train and dev.
+    """Permute the answers of each task in train and dev, and return all splits.
 
     The frequency of each answer is unchanged. The answers of all tasks of the release are permuted,
     including tasks that are not in the study, so that adding a task to a study does not change its
@@ -49,7 +49,7 @@ def derive_permuted_instances(ingredients: Ingredients) -> dict[Split, list[Inst
 def permute_answers(
     instances: Sequence[Instance], seed: str, *, listed: bool = False
 ) -> list[Instance]:
-    """Return the instances with permuted answers.
+    """Permute the answers among instances.
 
     Args:
         instances: instances of one task and split.
@@ -66,7 +66,7 @@ def permute_answers(
 
 
 def _replace_listed_answer(instance: Instance, donor: Instance) -> Instance:
-    """Return the instance with an answer from its own list.
+    """Replace the answer of an instance by another answer from its list of options.
 
     Its start is the first mention in the context, -1 if there is none.
     """
@@ -91,7 +91,7 @@ def _replace_answer(instance: Instance, donor: Instance) -> Instance:
 
 
 def _transfer_span(context: str, from_context: str, start: int, text: str) -> tuple[str, int]:
-    """Return (text, start) of the words that correspond to an answer in another context.
+    """Return the words (text, start) at the position of an answer in another context.
 
     They have the answer's number of words and its relative position, because a model can learn
     the length and position of answers without reading. An unanswerable question stays

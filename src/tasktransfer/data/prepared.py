@@ -17,7 +17,7 @@ from tasktransfer.files import json_text
 def get_instances_folder_name(
     results: str | Path, dataset: str, revision: str, *, few_sample: bool
 ) -> str:
-    """Return the folder of a dataset's cached instances.
+    """Return the folder name of a dataset's cached instances.
 
     Its name has 12 hex digits of the revision's digest.
     """
@@ -26,7 +26,7 @@ def get_instances_folder_name(
 
 
 def require_prepared_instances(instances: Path, config_file: str) -> Path:
-    """Return the folder of a dataset's cached instances if it is complete.
+    """Return the folder of a dataset's cached instances, or raise an error if it is incomplete.
 
     Raises:
         DataError: the dataset is not prepared yet. The message has the command that prepares it.
@@ -41,13 +41,13 @@ def require_prepared_instances(instances: Path, config_file: str) -> Path:
 
 
 def find_instances_folder(encoded: Path) -> Path:
-    """Return the folder of the instances from which the token ids in ``encoded`` were computed."""
+    """Find the folder of instances from which the token IDs in ``encoded`` were computed."""
     dataset_folder = encoded.absolute().parent
     return dataset_folder.parent.parent / "instances" / dataset_folder.name
 
 
 def has_generated_dialogues(instances: Path) -> bool | None:
-    """Return whether the dialogues of prepared data are generated.
+    """Return whether the dialogues in prepared data are generated.
 
     None if there is no prepared data or it cannot be read.
     """

@@ -57,7 +57,7 @@ Recipe = Callable[[Ingredients], Mapping[Split, list[Instance]]]
 
 
 def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
-    """Return instances whose context begins with the labels that a fit ranks highest, best first.
+    """Prepend the labels that a fit ranks highest to each context, best first.
 
     This is Prepend-k (Rashkin et al., section 4). Settings: ``k``, the number of labels; ``task``,
     the task of the fit.
@@ -77,7 +77,7 @@ def prepend_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:
 
 
 def _add_prefix(instance: Instance, words: str) -> Instance:
-    """Return an instance with ``words`` before its context, and its offsets shifted accordingly."""
+    """Prepend ``words`` to an instance's context, and shift its offsets."""
     shift = len(words) + 1
     return replace(
         instance,
@@ -95,7 +95,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, more: Mapping[str, Recipe]) -> Recipe:
-    """Return the recipe with a name.
+    """Find the recipe with a name.
 
     Args:
         name: name of the recipe.

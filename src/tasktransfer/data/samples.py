@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def select_indices(count: int, limit: int | None) -> npt.NDArray[np.int64]:
-    """Return the indices of the instances within a limit, in the split's order.
+    """Select the indices of the instances within a limit, in the split's order.
 
     They are the first of a fixed shuffle of ``count`` instances.
     """
@@ -27,12 +27,12 @@ def select_indices(count: int, limit: int | None) -> npt.NDArray[np.int64]:
 
 
 def select_instances(instances: Sequence[T], limit: int | None) -> list[T]:
-    """Return the instances within a limit, which all trainings with this limit use."""
+    """Select the instances within a limit, which all trainings with this limit share."""
     return [instances[number] for number in select_indices(len(instances), limit)]
 
 
 def select_dialogues(dialogues: Sequence[str], fraction: float, seed: int) -> set[str]:
-    """Return a sample of dialogues, which contains the smaller samples with the same seed."""
+    """Sample dialogues, so that larger samples contain smaller ones with the same seed."""
     order = np.random.default_rng(seed).permutation(len(dialogues))
     return {dialogues[n] for n in order[: round(fraction * len(dialogues))]}
 
@@ -40,7 +40,7 @@ def select_dialogues(dialogues: Sequence[str], fraction: float, seed: int) -> se
 def sample_instances(
     instances: Sequence[Instance], fraction: float, seed: int, limit: int | None = None
 ) -> list[Instance]:
-    """Return the instances of a sample of the dialogues within a limit, in their order.
+    """Return the instances on sampled dialogues, within a limit and in order.
 
     Args:
         instances: training instances of one task.

@@ -25,7 +25,7 @@ OVERLAP_COLUMNS = ("dataset", "source", "target", "shared", "of", "few_sample")
 
 
 def count_instances_by_split(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return the counts of Table 1, one row per dataset, task and split of the cache folders.
+    """Count instances for Table 1, with one row per dataset, task and split.
 
     Keys: dataset, task, short, kind, split, samples (instances), dialogues (with at least one
     instance).
@@ -37,7 +37,7 @@ def count_instances_by_split(folders: Iterable[Path | str]) -> list[StatsRow]:
 
 
 def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
-    """Return Table 1, with a row per task and a column per split.
+    """Arrange Table 1 with one row per task and one column per split.
 
     Args:
         rows: rows from ``count_instances_by_split``.
@@ -53,7 +53,7 @@ def tabulate_tasks(rows: Iterable[StatsRow]) -> list[StatsRow]:
 
 
 def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return histograms of the lengths of utterances and dialogues, which Figure 6 shows.
+    """Return histograms of utterance and dialogue lengths, as in Figure 6.
 
     Keys: dataset, unit, length, count. Units: utterance_words (words per utterance), dialogue_turns
     and dialogue_words (per dialogue). Words are separated by white space, without speakers' names.
@@ -66,7 +66,7 @@ def compute_length_distributions(folders: Iterable[Path | str]) -> list[StatsRow
 
 
 def count_training_overlap(folders: Iterable[Path | str]) -> list[StatsRow]:
-    """Return the number of training dialogues that each pair of tasks of a dataset shares.
+    """Count the training dialogues that each pair of tasks in a dataset shares.
 
     There is one row per ordered pair of tasks in the cache folders. Keys: dataset, source, target,
     shared (distinct dialogues with training instances of both), of (distinct dialogues with

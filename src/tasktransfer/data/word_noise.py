@@ -18,27 +18,27 @@ def sample_positions(count: int, most: float, chance: random.Random) -> list[int
 
 
 def drop_words(text: str, chance: random.Random) -> str:
-    """Return a text from which up to half of the words are dropped at random."""
+    """Drop up to half of a text's words at random."""
     words = text.split()
     gone = sample_positions(len(words), MAX_DAMAGED_FRACTION, chance)
     return " ".join(word for index, word in enumerate(words) if index not in gone)
 
 
 def shuffle_words(text: str, chance: random.Random) -> str:
-    """Return a text with its words in random order."""
+    """Shuffle the words of a text."""
     words = text.split()
     return " ".join(chance.sample(words, len(words)))
 
 
 def repeat_words(text: str, chance: random.Random) -> str:
-    """Return a text in which up to half of the words are repeated, each once."""
+    """Repeat up to half of a text's words once."""
     words = text.split()
     twice = sample_positions(len(words), MAX_DAMAGED_FRACTION, chance)
     return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))
 
 
 def replace_words(text: str, fill: Sequence[str], most: float, chance: random.Random) -> str:
-    """Return a text with up to a fraction ``most`` of its words replaced by words of ``fill``.
+    """Replace up to a fraction ``most`` of a text's words by words of ``fill``.
 
     The text is unchanged if this fraction is less than one word.
     """

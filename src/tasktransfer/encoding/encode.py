@@ -165,7 +165,7 @@ def encode_instances(
 
 
 def select_answerable_tasks(dataset: str, tasks: Iterable[str], family: Family) -> list[Task]:
-    """Return the tasks that models of a family can answer. Encoders cannot generate replies."""
+    """Select the tasks that models of a family can answer: encoders cannot generate replies."""
     cards = [DATASETS[dataset].tasks[name] for name in tasks]
     return [card for card in cards if family != "encoder" or card.kind != "reply"]
 
@@ -173,7 +173,7 @@ def select_answerable_tasks(dataset: str, tasks: Iterable[str], family: Family) 
 def _compute_answer_limit(
     tokenizer: Tokenizer, task: Task, family: Family, fidelity: Fidelity
 ) -> int:
-    """Return the maximum number of tokens in a generated answer."""
+    """Return the maximum number of tokens in generated answers to a task."""
     if fidelity.generation_length == "tlidb" and task.toolkit:
         return toolkit.get_answer_limit(task.toolkit, family)
     return get_answer_limit(tokenizer, task, family)
@@ -199,7 +199,7 @@ def build_identity(
 def _count_words(
     folder: Path, cached: Manifest, cards: Sequence[Task], marks: Sequence[str] = ()
 ) -> Counter[str]:
-    """Return the counts of words (runs of letters and digits) in the distinct training contexts.
+    """Count the words (runs of letters and digits) in the distinct training contexts.
 
     Args:
         marks: special strings of the tokenizer that are not words, such as turn separators.
@@ -213,7 +213,7 @@ def _count_words(
 
 
 def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) -> list[str]:
-    """Return texts that contain every turn of the training dialogues once.
+    """Read texts in which every turn of the training dialogues occurs once.
 
     These are the last context of each dialogue, which includes all earlier turns, and its answer.
     """
@@ -223,7 +223,7 @@ def _read_training_texts(folder: Path, cached: Manifest, cards: Sequence[Task]) 
 
 
 def _read_instances(folder: Path, cached: Manifest, task: str, split: str) -> list[Instance]:
-    """Return the instances of a split, or an empty list if a partial release has none.
+    """Read the instances of a split, or return an empty list if a release lacks the split.
 
     A study that does not use the task must not fail because of it. A training that uses the task
     reports the empty split.
@@ -292,7 +292,7 @@ def _encode_examples(
 
 
 def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int:
-    """Return the number of gold answers that have more tokens than are generated.
+    """Count the gold answers that exceed the maximum number of generated tokens.
 
     An answer that was truncated to the free space in a decoder's input does not end with the
     end-of-sequence token.
@@ -301,7 +301,7 @@ def count_long_answers(examples: Sequence[Example], limit: int, eos: int) -> int
 
 
 def list_truncation_warnings(manifest: EncodedManifest) -> list[str]:
-    """Return warnings about truncation from a folder's manifest, one per split.
+    """Return one warning per truncated split from a manifest.
 
     They concern gold answers that do not fit, and splits with more than ``MAX_TRUNCATED_FRACTION``
     truncated inputs.

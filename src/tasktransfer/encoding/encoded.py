@@ -134,7 +134,7 @@ class EncodedSplit:
         return np.add.reduceat(self.sequences.lengths(), self.first_sequence[:-1])
 
     def sample_answers(self, seed: Sequence[int]) -> EncodedSplit:
-        """Return the split with one sampled gold answer per example."""
+        """Sample one gold answer per example, and return the split with these answers."""
         if not self.answers:
             return self
         generator = np.random.default_rng(list(seed))
@@ -144,7 +144,7 @@ class EncodedSplit:
         return replace(self, labels=build_ragged(rows))
 
     def limit_instances(self, limit: int | None) -> EncodedSplit:
-        """Return the split with at most ``limit`` instances, in the split's order.
+        """Return the split limited to the first ``limit`` instances.
 
         They are the first of a fixed shuffle that does not depend on the training's seed. All
         instances are kept if there are not more, or if ``limit`` is None.
@@ -152,7 +152,7 @@ class EncodedSplit:
         return self.select_instances(select_indices(len(self.ids), limit))
 
     def select_instances(self, kept: Longs) -> EncodedSplit:
-        """Return the split with the instances at the indices ``kept``, which must increase."""
+        """Return the split with the instances at ``kept``, which are ascending indices."""
         count = len(self.ids)
         if len(kept) == count:
             return self
@@ -189,7 +189,7 @@ def write_split(
     examples: Sequence[Example],
     instances: Sequence[tuple[str, str, tuple[str, ...], str]],
 ) -> None:
-    """Write the two files of a split.
+    """Write a split to its two files.
 
     Args:
         instances: (id, dialogue id, gold answers, context) of each instance.
@@ -217,13 +217,13 @@ def write_split(
 
 
 def _write_arrow(path: Path, table: pa.Table) -> None:
-    """Write a table in Arrow's stream format, which ``datasets.Dataset.from_file`` also reads."""
+    """Write a table in Arrow's stream format."""
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
 
 
 def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
-    """Return a split whose arrays are memory-mapped.
+    """Read a split with memory-mapped arrays.
 
     Raises:
         DataError: its files are missing or damaged, or differ from the folder's manifest.
@@ -292,7 +292,7 @@ def _read_ragged(array: Any) -> Ragged:
 
 
 def _read_numbers(array: Any) -> Ints:
-    """Return a view of a column of numbers.
+    """Return a column of numbers as a view without a copy.
 
     ``to_numpy`` would import pandas, which takes a tenth of the time to a training's first update.
     """
@@ -310,7 +310,7 @@ def _flatten_lists(lists: Any) -> Any:
 
 
 def _read_tuples(lists: Any) -> list[tuple[str, ...]]:
-    """Return a column of lists of texts as tuples, faster than list by list."""
+    """Convert a column of lists of texts to tuples."""
     values, starts = _flatten_lists(lists).to_pylist(), _list_starts(lists).tolist()
     return [tuple(values[a:b]) for a, b in itertools.pairwise(starts)]
 

@@ -29,7 +29,7 @@ def build_encoder_examples(
     max_length: int,
     lost_spans: str = "skipped",
 ) -> Iterator[Example]:
-    """Yield one example per instance, with truncated contexts and the labels of the task's head.
+    """Yield one example per instance, with truncated contexts and encoded labels.
 
     Args:
         lost_spans: label of a gold span that truncation removed, ``skipped`` or ``first_token``.
@@ -61,7 +61,7 @@ def build_encoder_examples(
 
 
 def _build_encoder_pairs(task: Task, row: Instance) -> list[tuple[str, str]]:
-    """Return the pairs of query and context of an instance, in the order that the card sets."""
+    """Return the pairs of query and context of an instance, in the card's order."""
     if task.kind == "multiple_choice":
         return [(query, row.context) for query in build_option_texts(task, row)]
     query, context = build_encoder_text(task, row)
@@ -74,7 +74,7 @@ def _encode_pairs(
     max_length: int,
     shortened: str = "only_second",
 ) -> Iterator[tuple[Any, bool]]:
-    """Yield the encodings of [CLS] query [SEP] context [SEP], or of the context alone.
+    """Yield the token IDs of [CLS] query [SEP] context [SEP], or of the context alone.
 
     The context is truncated. Pairs are encoded in batches, because tokenizers process a batch in
     parallel. Either all pairs of a task have a query, or none of them.
@@ -134,7 +134,7 @@ def _tokenise_pairs(
 
 
 def _locate_second_segment(encoded: Any) -> int:
-    """Return the index of the second segment's first token, or the length if there is none."""
+    """Return the index of the second segment's first token, or the length without one."""
     types: list[int] = encoded.type_ids
     if 1 in types:
         return types.index(1)
@@ -143,7 +143,7 @@ def _locate_second_segment(encoded: Any) -> int:
 
 
 def _list_context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:
-    """Return each token's character range in the context, (-1, -1) for tokens outside it."""
+    """Return each token's character range in the context, or (-1, -1) outside it."""
     context = 1 if has_query else 0
     return [
         edges if segment == context else (-1, -1)
@@ -166,7 +166,7 @@ def _encode_labels(
 def _encode_span_labels(
     task: Task, row: Instance, offsets: list[tuple[int, int]], lost: str
 ) -> list[int]:
-    """Return the first and last token of the first gold answer that the input contains.
+    """Return the first and last token of the first gold answer in the input.
 
     (0, 0), the first token, means "no answer" and is used only for unanswerable instances. An
     answer that truncation removed is ignored in the loss, or also gets (0, 0) if ``lost`` is
@@ -187,7 +187,7 @@ def measure_longest_span(examples: Sequence[Example]) -> int:
 
 
 def count_lost_answers(task: Task, family: Family, examples: Sequence[Example]) -> int:
-    """Return the number of gold answers that truncation removes from an encoder's inputs."""
+    """Count the gold answers that truncation removes from an encoder's inputs."""
     if family != "encoder" or task.kind != "span":
         return 0
     return sum(example.labels[0] == IGNORED_LABEL for example in examples)

@@ -10,7 +10,7 @@ BATCH_SIZE = 512
 
 
 def compute_kept_ends(count: int, room: int) -> tuple[int, int]:
-    """Return the numbers of tokens that are kept at the start and at the end of ``count`` tokens.
+    """Return how many of ``count`` tokens to keep at the start and at the end.
 
     Together they are at most ``room``. If the number is odd, the start has one more.
     """
@@ -21,7 +21,7 @@ def compute_kept_ends(count: int, room: int) -> tuple[int, int]:
 def remove_middles(
     tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], context: int, max_length: int
 ) -> list[tuple[str, str]]:
-    """Return pairs of segments without the middle of each context that is too long.
+    """Remove the middle of each context that is too long from pairs of segments.
 
     Args:
         context: index of the context in a pair, 0 or 1.

@@ -16,7 +16,7 @@ NOT_FOUND = ("couldn't connect", "offline mode", "valid model id", "Repo id must
 
 
 def build_source_arguments(start: str, revision: str | None) -> dict[str, Any]:
-    """Return the arguments of ``from_pretrained`` for a folder, a name on the hub, or a GGUF file.
+    """Return the arguments of ``from_pretrained`` for a folder, hub name or GGUF file.
 
     They prevent that code in the checkpoint is run.
     """
@@ -36,7 +36,7 @@ def build_source_arguments(start: str, revision: str | None) -> dict[str, Any]:
 
 @contextmanager
 def translate_library_errors(start: str, what: str) -> Iterator[None]:
-    """Raise a ModelError for any exception of a library that reads a user's checkpoint.
+    """Convert any exception of a library that reads a checkpoint to a ModelError.
 
     Libraries raise many kinds of exceptions for a damaged file (KeyError, TypeError, bare
     Exception). This is therefore the only place that catches all of them.
@@ -52,7 +52,7 @@ def translate_library_errors(start: str, what: str) -> Iterator[None]:
 
 
 def _explain_error(error: Exception) -> str:
-    """Return the cause and the remedy of a library's error as sentences.
+    """Explain the cause and the remedy of a library's error in sentences.
 
     They leave out lists of classes and advice that does not apply here.
     """

@@ -18,7 +18,7 @@ def encode_contexts_separately(
     *,
     candidates: bool,
 ) -> Iterator[Example]:
-    """Yield one example per instance with its context, and its reply if there is one.
+    """Yield one example per instance, with context and reply encoded separately.
 
     Each tokenizer yields its own sequences. Labels are class indices. Replies have no labels.
 
@@ -45,7 +45,7 @@ def add_second_encoding(
     rows: Sequence[Instance],
     most: int,
 ) -> Iterator[Example]:
-    """Yield the examples, with the context from another tokenizer as an additional sequence."""
+    """Yield the examples with their contexts also encoded by a second tokenizer."""
     others = encode_contexts_separately([tokenizer], task, rows, most, candidates=False)
     for example, other in zip(examples, others, strict=True):
         both = [*example.sequences, *other.sequences]

@@ -24,7 +24,7 @@ def build_text_to_text_examples(
     family: Family,
     answer_limit: int,
 ) -> Iterator[Example]:
-    """Yield one example per prompt.
+    """Yield one text-to-text example per prompt.
 
     There is one prompt per instance, or one per trait of an instance in a multi-output task.
 
@@ -61,7 +61,7 @@ def _truncate_context(
     row: Instance,
     keeps: str,
 ) -> list[int]:
-    """Return the token ids of a prompt, with a truncated context if it is too long.
+    """Return a prompt's token IDs, with the context truncated if it is too long.
 
     Args:
         reserved: tokens of ``max_length`` that are reserved for the answer.
@@ -91,7 +91,7 @@ def _truncate_context(
 
 
 def encode_answers(tokenizer: Tokenizer, answers: Sequence[str], family: Family) -> list[list[int]]:
-    """Return the token ids of the answers, each with the end-of-sequence token.
+    """Tokenize answers, each with the end-of-sequence token.
 
     A decoder continues the prompt. An encoder-decoder begins a new sequence, with the special
     tokens of its tokenizer (BART's begins with one, T5's does not).

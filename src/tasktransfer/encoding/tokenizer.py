@@ -27,7 +27,7 @@ VOCABULARIES = ("tokenizer.json", "vocab.*", "*.model", "*.bpe", "*.tiktoken")
 
 
 def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any:
-    """Return the checkpoint's fast tokenizer, with left truncation and a padding token.
+    """Load a checkpoint's fast tokenizer, with left truncation and a padding token.
 
     Raises:
         ModelError: the tokenizer cannot be loaded, its vocabulary is missing in the folder, or it
@@ -79,7 +79,7 @@ def _check_vocabulary_files(folder: Path) -> None:
 
 
 def _check_vocabulary_file_of_class(folder: Path, tokenizer: Any) -> None:
-    """Raise ModelError if a folder's vocabulary file is for another kind of tokenizer."""
+    """Raise ModelError if a folder's vocabulary file belongs to another kind of tokenizer."""
     name = type(tokenizer).vocab_files_names.get("vocab_file")
     if not folder.is_dir() or (folder / "tokenizer.json").is_file() or name is None:
         return
@@ -97,7 +97,7 @@ def _build_vocabulary_error(folder: Path, files: str) -> ModelError:
 
 
 def check_vocabulary_size(tokenizer: Any, rows: int, checkpoint: str) -> None:
-    """Raise an error if a token has no embedding, or if few embeddings are used.
+    """Raise an error if a token lacks an embedding, or if most embeddings are unused.
 
     Args:
         rows: number of embeddings of the model.
@@ -116,7 +116,7 @@ def check_vocabulary_size(tokenizer: Any, rows: int, checkpoint: str) -> None:
 
 
 def truncate_texts_left(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[str]:
-    """Return the end of each text that fits into ``max_length`` tokens.
+    """Truncate each text on the left to ``max_length`` tokens.
 
     The limit includes the special tokens that the tokenizer adds.
     """
@@ -138,7 +138,7 @@ def truncate_texts_left(tokenizer: Any, texts: Sequence[str], max_length: int) -
 
 
 def check_known_words(tokenizer: Any, words: Counter[str], limit: float, checkpoint: str) -> None:
-    """Raise an error if too many words of the study are unknown to the tokenizer.
+    """Raise an error if the tokenizer does not know enough words of the study.
 
     Args:
         words: words of the study and their frequencies.

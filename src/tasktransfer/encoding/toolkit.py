@@ -34,7 +34,7 @@ def build_encoder_examples(
     max_length: int,
     fidelity: Fidelity,
 ) -> Iterator[Example]:
-    """Yield one example per instance for an encoder."""
+    """Yield one example per instance for an encoder, built as by the paper's toolkit."""
     for position, row in enumerate(rows):
         texts = build_encoder_texts(forms, task, row, tokenizer.sep_token)
         encoded = _encode_truncated(tokenizer, [joined.text for joined in texts], max_length)
@@ -60,7 +60,7 @@ def build_encoder_examples(
 
 
 def _encode_truncated(tokenizer: Any, texts: Sequence[str], max_length: int) -> list[Any]:
-    """Return the encodings of texts that are truncated at their end.
+    """Tokenize texts, truncated at their end.
 
     The tokenizer's own truncation side does not matter and stays unchanged.
     """
@@ -75,7 +75,7 @@ def _encode_truncated(tokenizer: Any, texts: Sequence[str], max_length: int) -> 
 
 
 def _locate_answer_tokens(ranges: Sequence[Edges], start: int, length: int, lost: str) -> Edges:
-    """Return the first and last token of an answer.
+    """Return the first and the last token of an answer.
 
     Each is the first token other than [CLS] that touches the answer's edge, even at the token's
     end. An edge that truncation removed becomes the first token, or the answer is ignored in the
@@ -102,7 +102,7 @@ def build_text_to_text_examples(
     fidelity: Fidelity,
     reserved: int,
 ) -> Iterator[Example]:
-    """Yield one example per prompt for a decoder or encoder-decoder.
+    """Yield one text-to-text example per prompt, built as by the paper's toolkit.
 
     Args:
         reserved: tokens that a decoder's prompt leaves free for the generated answer. The toolkit

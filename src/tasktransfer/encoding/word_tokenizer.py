@@ -15,7 +15,7 @@ PAD, END, UNKNOWN, TURN_END_ID = range(len(SPECIAL))
 
 
 def build_word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
-    """Return a tokenizer of the lower-case words with at least ``least_count`` occurrences.
+    """Build a tokenizer of lower-case words that occur at least ``least_count`` times.
 
     More frequent words have smaller ids.
     """
@@ -39,7 +39,7 @@ def build_word_tokenizer(texts: Iterable[str], least_count: int) -> Any:
 
 
 def truncate_to_last_words(text: str, most: int) -> str:
-    """Return the last ``most`` tokens of a text, joined by spaces.
+    """Truncate a text to its last ``most`` tokens, joined by spaces.
 
     Tokens are lower-case words and ends of turns.
     """

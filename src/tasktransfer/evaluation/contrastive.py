@@ -62,7 +62,7 @@ class ContrastiveEncoder:
     def fine_tune(
         self, task: Task, train: Sequence[Instance], settings: Mapping[str, Any], seed: int
     ) -> None:
-        """Fine-tune the encoder on the instances of a task.
+        """Fine-tune the encoder contrastively on the instances of a task.
 
         The encoder is unchanged if all instances have the same label.
 
@@ -104,7 +104,7 @@ class ContrastiveEncoder:
         self.body.eval()
 
     def embed_texts(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Return the mean-pooled states of texts, (texts, hidden size)."""
+        """Compute the mean-pooled states of texts, (texts, hidden size)."""
         order = np.argsort([len(text) for text in texts], kind="stable")
         ordered = [texts[n] for n in order]
         body, limit = self.body.eval(), self.max_length
@@ -114,12 +114,12 @@ class ContrastiveEncoder:
         return in_order
 
     def save(self, folder: Path, names: Mapping[str, Any]) -> None:
-        """Write config.json, with the additional keys ``names``, and the weights as safetensors."""
+        """Save config.json, with the additional keys ``names``, and the weights as safetensors."""
         self.body.config.update(dict(names))
         self.body.save_pretrained(folder)
 
     def _embed_with_gradients(self, texts: Sequence[str]) -> Tensor:
-        """Return unit-length embeddings with gradients, (texts, hidden size).
+        """Compute unit-length embeddings with gradients, (texts, hidden size).
 
         The embedding of an empty text is zero.
         """
@@ -138,7 +138,7 @@ class ContrastiveEncoder:
 
 
 def compute_rate_factor(update: int, updates: int) -> float:
-    """Return the learning rate's factor in an update (from 0). It rises and falls linearly."""
+    """Compute the factor of the learning rate in an update, which rises and falls linearly."""
     rise = max(1, round(WARMUP_FRACTION * updates))
     return min((update + 1) / rise, max(0.0, (updates - update) / max(1, updates - rise)))
 
@@ -146,7 +146,7 @@ def compute_rate_factor(update: int, updates: int) -> float:
 def sample_batches(
     labels: npt.NDArray[np.int64], batch_size: int, updates: int, seed: int
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yield the positions of the instances in each batch.
+    """Yield the indices of the instances in each batch.
 
     A batch has the same number of instances for each of its labels, and at least two. All labels
     are equally frequent. A label's instances are read in random order, each once before any is
@@ -167,13 +167,13 @@ def sample_batches(
 
 
 def _cycle_shuffled(values: npt.NDArray[np.int64], chance: np.random.Generator) -> Iterator[int]:
-    """Yield values in random order without end, each once before any is repeated."""
+    """Yield values endlessly in random order, using all before any is repeated."""
     while True:
         yield from chance.permutation(values)
 
 
 def compute_contrastive_loss(embeddings: Tensor, labels: Tensor, temperature: float) -> Tensor:
-    """Return the supervised contrastive loss of a batch.
+    """Compute the supervised contrastive loss of a batch.
 
     Each instance classifies the others by cosine similarity. Its targets are the instances with its
     label.

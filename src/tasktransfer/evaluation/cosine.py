@@ -29,7 +29,7 @@ def predict_cosine_ratings(
     places: EvaluationInputs,
     instances: Sequence[Instance],
 ) -> SplitPredictions:
-    """Return each instance's cosine similarity of context and response as a rating.
+    """Predict each instance's rating as the cosine similarity of context and response.
 
     The settings are ``cosine``, the part of the context, and ``pooling``: mean, which is the
     default, or input for the input embeddings.
@@ -70,7 +70,7 @@ def predict_cosine_ratings(
 
 
 def _build_setup(places: EvaluationInputs) -> Setup:
-    """Return the setup of a model that computes features, for the record."""
+    """Return a setup that describes how a model computed features, for the record."""
     budget = TokenBudget(0, "representation")
     return Setup(places.hardware.prepare_device(), budget, budget, "float32")
 

@@ -26,7 +26,7 @@ def search_diverse_beams(
     penalty: float,
     longest: int,
 ) -> Tensor:
-    """Return the best generated answer of each row.
+    """Search the best answer of each row by diverse beam search.
 
     Args:
         model: an encoder-decoder of transformers.
@@ -73,7 +73,7 @@ def _append_token(
     pad: int,
     end: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the beams extended by a token, their log-probabilities, and whether they ended."""
+    """Append a token to beams, and return them with log-probabilities and end flags."""
     rows, groups, beams, words = logp.shape
     chosen = torch.zeros((rows, words), device=logp.device)
     texts, sums, over = [], [], []

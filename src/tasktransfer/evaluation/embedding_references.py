@@ -32,7 +32,7 @@ FineTune = Callable[[Task, Sequence[Instance], int], Embed]
 def predict_by_regression(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Return the predictions of a logistic regression on embeddings.
+    """Predict by logistic regression on frozen embeddings.
 
     The options of a choice are ranked by a regression on the product of the embeddings of context
     and option.
@@ -48,7 +48,7 @@ def predict_by_regression(
 def predict_by_nearest_neighbour(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Return the answer of the training instance with the largest cosine similarity.
+    """Predict the answer of the training instance with the highest cosine similarity.
 
     The similarities of both embeddings are summed. An empty text has the similarity 0. For a
     multiple-choice task, the option that is most similar to the context is predicted.
@@ -67,21 +67,21 @@ def predict_by_nearest_neighbour(
 def predict_by_fine_tuned_regression(
     fine_tune: FineTune, task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
 ) -> Answers:
-    """Return the predictions of a logistic regression on the embeddings of a fine-tuned encoder."""
+    """Predict by logistic regression on the embeddings of a fine-tuned encoder."""
     return predict_by_regression(fine_tune(task, train, seed), task, train, test, seed)
 
 
 def _embed_instances(
     embed: Embed, task: Task, train: Sequence[Instance], test: Sequence[Instance]
 ) -> tuple[Floats, Floats]:
-    """Return the features of training and test instances, each (instances, size)."""
+    """Compute the features of training and test instances, each (instances, size)."""
     parts = build_part_texts(task, [*train, *test]).values()
     features = np.hstack([embed_distinct_texts(embed, p) for p in parts if any(p[: len(train)])])
     return features[: len(train)], features[len(train) :]
 
 
 def build_part_texts(task: Task, instances: Sequence[Instance]) -> dict[str, list[str]]:
-    """Return the two texts of each instance that are embedded separately.
+    """Return two texts per instance, which are embedded separately.
 
     ``focus`` is the query with the part of the context in focus, and ``before`` is the context
     before that part.
@@ -105,7 +105,7 @@ def build_normalised_embedder(embed: Embed) -> Embed:
 
 
 def embed_distinct_texts(embed: Embed, texts: Iterable[str]) -> Floats:
-    """Return the embedding of each text, or zeros for an empty text. Embed equal texts once."""
+    """Embed each distinct text once, with zeros for empty texts."""
     texts = list(texts)
     distinct = [text for text in dict.fromkeys(texts) if text.strip()]
     vectors = np.asarray(embed(distinct or [" "]), np.float64)[: len(distinct)]
@@ -115,7 +115,7 @@ def embed_distinct_texts(embed: Embed, texts: Iterable[str]) -> Floats:
 
 
 def _standardise_features(train_features: Floats, test_features: Floats) -> tuple[Floats, Floats]:
-    """Return both features, standardised by mean and deviation of the training features."""
+    """Standardise training and test features by the training features' mean and deviation."""
     spread = train_features.std(axis=0)
     spread[spread == 0] = 1.0
     mean = train_features.mean(axis=0)
@@ -123,7 +123,7 @@ def _standardise_features(train_features: Floats, test_features: Floats) -> tupl
 
 
 def _multiply_options(embed: Embed, task: Task, instances: Sequence[Instance]) -> list[Floats]:
-    """Return the products of the embeddings of context and options, each (options, size)."""
+    """Multiply the embeddings of context and options elementwise, each (options, size)."""
     options = [build_option_texts(task, instance) for instance in instances]
     contexts = embed_distinct_texts(embed, [instance.context for instance in instances])
     flat = embed_distinct_texts(embed, [text for texts in options for text in texts])

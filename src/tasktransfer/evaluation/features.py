@@ -29,7 +29,7 @@ def compute_features(
     hardware: Hardware,
     revision: str | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Return a model's pooled representation of each text, (texts, hidden size).
+    """Compute a model's pooled representation of each text, (texts, hidden size).
 
     They are always computed in float32, regardless of ``training.precision``, so that classifiers
     are fitted on unrounded features.
@@ -71,7 +71,7 @@ def compute_layer_features(
     hardware: Hardware,
     revision: str | None = None,
 ) -> npt.NDArray[np.float32]:
-    """Return the features of several layers, (layers, texts, hidden size), computed in one pass.
+    """Compute the features of several layers in one pass, (layers, texts, hidden size).
 
     Raises:
         ModelError: the checkpoint or its tokenizer cannot be loaded, or a layer does not exist.

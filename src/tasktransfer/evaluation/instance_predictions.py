@@ -34,7 +34,7 @@ def predict_stage_numbers(
     instances: Sequence[Instance],
     hardware: Hardware,
 ) -> tuple[list[float], Setup]:
-    """Return the number that a stage's best epoch predicts for each instance.
+    """Predict a number for each instance by a stage's best epoch.
 
     Args:
         checkpoint: folder of the checkpoint.
@@ -61,7 +61,7 @@ def predict_outcome_numbers(
     places: EvaluationInputs,
     instances: Sequence[Instance],
 ) -> list[float]:
-    """Return the number that an outcome with one model predicts for each instance.
+    """Predict a number for each instance by an outcome with one model.
 
     The predictions equal those of an evaluation on a split.
 
@@ -93,7 +93,7 @@ def predict_outcome_numbers(
 def load_stage_model(
     stage: Stage, checkpoint: Path, encoded: Path, tasks: dict[str, Task], device: torch.device
 ) -> FamilyModel:
-    """Return the model of a stage's best epoch, with heads for the given tasks."""
+    """Load the model of a stage's best epoch, with heads for given tasks."""
     loading = Loading(stage.model, stage.training, encoded, stage.seed, device)
     return load_model(loading, str(checkpoint), None, tasks)
 
@@ -101,7 +101,7 @@ def load_stage_model(
 def encode_instances_for_model(
     model: ModelSpec, encoded: Path, card: Task, instances: Sequence[Instance]
 ) -> EncodedSplit:
-    """Return instances as a split of token ids, from the tokenizer in the folder ``encoded``."""
+    """Encode instances as a split, with the tokenizer in the folder ``encoded``."""
     family = model.family
     tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, family)
     with tempfile.TemporaryDirectory() as folder:

@@ -59,11 +59,11 @@ class MeasuredModel:
     beside: str | None = None
 
     def read_train_split(self, task: str, instances: int | None = None) -> EncodedSplit:
-        """Return the first training instances of a task, at most ``instances``."""
+        """Read the first training instances of a task, at most ``instances``."""
         return read_split(self.encoded, task, "train").limit_instances(instances or self.instances)
 
     def load_with_heads(self, *tasks: Task) -> tuple[FamilyModel, Setup]:
-        """Return the model with heads for the given tasks, and its setup.
+        """Load the model with heads for given tasks, and return it with its setup.
 
         The head for the task on which it was trained is loaded as well. Other heads are initialised
         at random.
@@ -87,7 +87,7 @@ class MeasuredModel:
 
 
 def compute_embeddings(measuring: MeasuredModel, task: Task) -> Arrays:
-    """Return the mean-pooled states of the inputs, ``embeddings`` (inputs, size)."""
+    """Compute the mean-pooled states of inputs, ``embeddings`` (inputs, size)."""
     states = compute_mean_states(
         Path(measuring.start),
         measuring.encoded / "tokenizer",
@@ -101,7 +101,7 @@ def compute_embeddings(measuring: MeasuredModel, task: Task) -> Arrays:
 
 
 def compute_classifier_features(measuring: MeasuredModel, task: Task) -> Arrays:
-    """Return the inputs of the task's classifier, and the trained classifier's probabilities.
+    """Compute the inputs of the task's classifier, and the classifier's probabilities.
 
     Returns:
         ``features`` (inputs, size): inputs of the task's own classifier, or mean-pooled states for
@@ -128,7 +128,7 @@ def compute_classifier_features(measuring: MeasuredModel, task: Task) -> Arrays:
 
 
 def _record_head_inputs(model: Encoder, split: EncodedSplit, tokens: int) -> Tensor:
-    """Return the inputs of a task's head for each instance, in the split's order."""
+    """Record the inputs of a task's head for each instance, in the split's order."""
     model.module.eval()
     rows: list[Tensor | None] = [None] * len(split)
     seen: list[Tensor] = []
@@ -155,7 +155,7 @@ def _attach_hook(module: nn.Module, hook: Callable[..., None]) -> Iterator[None]
 
 
 def compute_losses(measuring: MeasuredModel, task: Task) -> Arrays:
-    """Return each instance's mean loss in a text-to-text model, ``losses`` (inputs,)."""
+    """Compute each instance's mean loss in a text-to-text model, ``losses`` (inputs,)."""
     if measuring.model.family == "encoder":
         raise ConfigError(
             f"{task.name}: The losses of the task cannot be computed, because an encoder has no "
@@ -174,7 +174,7 @@ def compute_losses(measuring: MeasuredModel, task: Task) -> Arrays:
 
 
 def compute_mean_gradient(measuring: MeasuredModel, task: Task) -> Arrays:
-    """Return the mean gradient of the shared parameters as a random sketch, ``gradient`` (8192,).
+    """Compute a random projection of the shared parameters' mean gradient, (8192,).
 
     In the sketch each parameter is added with a random sign to a random position, which preserves
     inner products. An encoder's head is first fitted to the features (logistic regression), because
@@ -208,7 +208,7 @@ def compute_mean_gradient(measuring: MeasuredModel, task: Task) -> Arrays:
 
 
 def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> None:
-    """Fit the randomly initialised head of a single-label task by logistic regression."""
+    """Fit a single-label task's randomly initialised head by logistic regression."""
     if task.kind not in SINGLE_LABEL:
         return
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow to import
@@ -230,7 +230,7 @@ def _fit_head(model: Encoder, task: Task, split: EncodedSplit, setup: Setup) -> 
 
 
 def compute_fisher_information(measuring: MeasuredModel, task: Task) -> Arrays:
-    """Return the diagonal Fisher information of each parameter tensor, by name.
+    """Compute the diagonal Fisher information of each parameter tensor, by name.
 
     It is the mean over instances of squared gradients of the gold answer's log-probability. Each
     tensor is scaled to a largest entry of 1, which does not change cosine similarities, and stored
@@ -256,7 +256,7 @@ def compute_fisher_information(measuring: MeasuredModel, task: Task) -> Arrays:
 
 
 def _select_shared_parameters(model: FamilyModel) -> dict[str, nn.Parameter]:
-    """Return the parameters that all tasks share, without heads and task adapters."""
+    """Select the parameters shared by all tasks, without heads and task adapters."""
     parts = {
         name: part
         for name, part in model.get_parts().items()

@@ -19,7 +19,7 @@ from tasktransfer.tasks.card import Task
 
 
 def compute_expected_values(task: Task, probabilities: np.ndarray) -> list[float]:
-    """Return each instance's expected number under its label probabilities."""
+    """Compute each instance's expected number under its label probabilities."""
     numbers = np.array(convert_answers_to_numbers(task, [(label,) for label in task.labels]))
     return [float(value) for value in probabilities @ numbers]
 
@@ -32,7 +32,7 @@ def compute_measures(
     predicted_values: Sequence[float],
     fidelity: Scoring = "default",
 ) -> dict[str, float]:
-    """Return the requested measures by name.
+    """Compute the requested measures, by name.
 
     Raises:
         ConfigError: a measure is not available for this task. The message lists the available

@@ -46,7 +46,7 @@ class EvaluationInputs:
     hardware: Hardware
 
     def get_unknown_token_id(self, encoded: Path) -> int:
-        """Return the id of the unknown token in a folder of token ids, or -1 if there is none."""
+        """Return the unknown token's ID in a folder of token IDs, or -1 without one."""
         tokenizer = load_tokenizer(str(encoded / "tokenizer"), None, "encoder")
         return -1 if tokenizer.unk_token_id is None else int(tokenizer.unk_token_id)
 
@@ -68,7 +68,7 @@ class SplitPredictions:
 def predict_split(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs
 ) -> SplitPredictions:
-    """Return the predictions of an outcome's models on a split.
+    """Predict a split with an outcome's models.
 
     Raises:
         ConfigError: the outcome's way of combining starts does not fit the evaluation.
@@ -87,7 +87,7 @@ def predict_split(
 
 
 def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
-    """Return the outcome's start that belongs to the evaluation's domain."""
+    """Select the outcome's start for the evaluation's domain."""
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
@@ -100,7 +100,7 @@ def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
 def _average_predictions(
     evaluation: Evaluation, models: Sequence[SplitPredictions]
 ) -> SplitPredictions:
-    """Return the mean of the models' numbers, and the label nearest to it."""
+    """Average the models' numbers, and return the mean with the nearest label."""
     task = get_task(evaluation.data.name, evaluation.task)
     values = [float(value) for value in np.mean([answered.values for answered in models], axis=0)]
     setup = models[-1].setup
@@ -114,7 +114,7 @@ def _average_predictions(
 def _predict_with_one_model(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs
 ) -> SplitPredictions:
-    """Return the predictions of one model, which may be merged from several models."""
+    """Predict with one model, which may be merged from several."""
     device = places.hardware.prepare_device()
     model = load_evaluated_model(evaluation, outcome, places, device)
     spec = outcome.model or outcome.stages[0].model
@@ -133,7 +133,7 @@ def _predict_with_one_model(
 
 
 def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> list[tuple[str, ...]]:
-    """Return a model's predictions on a split, in the split's order."""
+    """Predict a split with a model, in the split's order."""
 
     # This is repeated with fewer tokens after out-of-memory errors.
     def predict_within(tokens: int) -> list[tuple[str, ...]]:
@@ -146,7 +146,7 @@ def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> li
 def load_evaluated_model(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Return the model of an outcome that has only one model.
+    """Load the model of an outcome that has only one.
 
     It is the model of a stage, a model merged from several stages, or a released model. A released
     model's missing weights are initialised from ``settings.seed``.
@@ -169,7 +169,7 @@ def load_evaluated_model(
 def _load_merged_model(
     evaluation: Evaluation, starts: Sequence[Start], places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Return the first start's model, into which the parts of all starts are merged."""
+    """Load the first start's model, and merge the parts of all starts into it."""
     stages = [start.stage for start in starts if start.stage is not None]
     if len(stages) < len(starts):
         raise ConfigError(

@@ -49,7 +49,7 @@ class PortableRegression(NamedTuple):
 def fit_regression(
     task: Task, features: Any, train: Sequence[Instance], seed: int, strength: float = 1.0
 ) -> PortableRegression:
-    """Fit and return the logistic regression of the references, with the instances' labels.
+    """Fit the references' logistic regression, and return it with the labels.
 
     Raises:
         DataError: the instances have only one label.
@@ -81,13 +81,13 @@ class WordWeights:
 
     @classmethod
     def fit(cls, task: Task, train: Sequence[Instance]) -> WordWeights:
-        """Return a vectorizer for each part that has words in a training instance."""
+        """Fit a vectorizer for each part of the inputs that contains words."""
         texts = _list_part_texts(task, train)
         used = {part: column for part, column in texts.items() if any(map(_has_word, column))}
         return cls({part: build_vectorizer().fit(column) for part, column in used.items()})
 
     def compute_features(self, task: Task, instances: Sequence[Instance]) -> Any:
-        """Return the features, (instances, words), sparse."""
+        """Compute the features of inputs as a sparse matrix, (instances, words)."""
         from scipy import sparse  # noqa: PLC0415
 
         texts = _list_part_texts(task, instances)
@@ -95,7 +95,7 @@ class WordWeights:
         return sparse.hstack(parts).tocsr()
 
     def write(self, folder: Path) -> dict[str, Floats]:
-        """Write the vocabularies, and return the words' weights for ``write_arrays``."""
+        """Write the vocabularies, and return the word weights for ``write_arrays``."""
         words = {
             part: [str(word) for word in fitted.get_feature_names_out()]
             for part, fitted in self.vectorizers.items()
@@ -106,7 +106,7 @@ class WordWeights:
 
     @classmethod
     def read(cls, folder: Path, arrays: dict[str, Floats]) -> WordWeights:
-        """Return the vectorizers in a folder. Raises ModelError if a file is damaged."""
+        """Read the vectorizers in a folder. Raises ModelError if a file is damaged."""
         file = folder / VOCABULARY
         try:
             words: dict[str, list[str]] = json_text.read(file)
@@ -136,14 +136,14 @@ def _has_word(text: str) -> bool:
 
 
 def list_embedded_parts(task: Task, train: Sequence[Instance]) -> tuple[str, ...]:
-    """Return the parts that have text in a training instance (see ``build_part_texts``)."""
+    """Return the parts that contain text in a training instance (``build_part_texts``)."""
     return tuple(part for part, texts in build_part_texts(task, train).items() if any(texts))
 
 
 def compute_embeddings(
     embed: Embed, task: Task, parts: Sequence[str], instances: Sequence[Instance]
 ) -> Floats:
-    """Return the unit-length embeddings of an input's parts, (instances, parts times size)."""
+    """Compute unit-length embeddings of inputs, (instances, parts times size)."""
     texts = build_part_texts(task, instances)
     unit = build_normalised_embedder(embed)
     return np.hstack([embed_distinct_texts(unit, texts[part]) for part in parts])
@@ -152,7 +152,7 @@ def compute_embeddings(
 def compute_similarities(
     train_features: Floats, answers: npt.NDArray[np.int64], features: Floats
 ) -> Floats:
-    """Return the largest similarity to a training instance of each label, (instances, labels).
+    """Compute each label's highest similarity to a training instance, (instances, labels).
 
     Args:
         train_features: features of the training instances, (training instances, size).
@@ -170,14 +170,14 @@ def compute_similarities(
 
 
 def write_arrays(folder: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Write arrays into a folder, as ``classifier.safetensors``."""
+    """Write arrays to ``classifier.safetensors`` in a folder."""
     from safetensors.numpy import save_file  # noqa: PLC0415
 
     save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, folder / WEIGHTS)
 
 
 def read_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays in a file. Raises ModelError if it is missing or damaged."""
+    """Read the arrays in a file. Raises ModelError if the file is missing or damaged."""
     from safetensors import SafetensorError  # noqa: PLC0415
     from safetensors.numpy import load_file  # noqa: PLC0415
 

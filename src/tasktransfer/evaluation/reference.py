@@ -44,7 +44,7 @@ _SPEAKER = re.compile(r"^\s*#?[\w. ]{1,30}: ")
 def predict_most_frequent(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Return the most frequent training answer, for each output, for every test instance.
+    """Predict the most frequent training answer for every test instance and output.
 
     In a tie, it is the answer that comes first in the training instances.
     """
@@ -61,7 +61,7 @@ def predict_most_frequent(
 def sample_answers_by_frequency(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Return answers that are sampled from training instances, separately for each output."""
+    """Sample predictions from the training answers, separately for each output."""
     draw = random.Random(f"{seed} {task.name}")
     answers = [_select_gold_answer(task, instance) for instance in train]
     if task.kind == "multi_output":
@@ -73,7 +73,7 @@ def sample_answers_by_frequency(
 def predict_by_tfidf_regression(
     task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
 ) -> Answers:
-    """Return the predictions of logistic regression on TF-IDF features.
+    """Predict by logistic regression on TF-IDF features.
 
     The features are those of the query, of the part in focus, and of the context before it.
 
@@ -100,7 +100,7 @@ MODEL_FREE_REFERENCES: dict[str, Reference] = {
 
 
 def get_predictor(name: str, embed: Embed | None) -> Reference:
-    """Return the predictor of a reference.
+    """Return the function that predicts as a reference does.
 
     Args:
         name: name of a reference in ``core.references.REFERENCES``, or ``by_frequency``.
@@ -133,7 +133,7 @@ def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
 
 
 def build_vectorizer() -> Any:
-    """Return the TF-IDF vectorizer of the references.
+    """Build the TF-IDF vectorizer of the references.
 
     Raises:
         DataError: scikit-learn is not installed.
@@ -149,7 +149,7 @@ def build_vectorizer() -> Any:
 
 
 def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
-    """Return the TF-IDF features of training and test instances, (instances, words).
+    """Compute TF-IDF features of training and test instances, (instances, words).
 
     Args:
         columns: (training texts, test texts) of each part of the inputs.
@@ -167,7 +167,7 @@ def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any
 
 
 def split_input_parts(task: Task, instances: Sequence[Instance]) -> list[tuple[str, str, str]]:
-    """Return (query, part in focus, context before it) of each instance."""
+    """Split each instance into (query, part in focus, preceding context)."""
     return [
         (
             build_encoder_text(task, instance)[0],
@@ -181,7 +181,7 @@ def split_input_parts(task: Task, instances: Sequence[Instance]) -> list[tuple[s
 def estimate_probabilities(
     features: Any, right: Any, others: Any, seed: int, strength: float = 1.0
 ) -> Any:
-    """Return the probability that each row of ``others`` is correct, (rows,).
+    """Estimate the probability that each row of ``others`` is correct, (rows,).
 
     It is constant if all training rows have the same label. ``strength`` is scikit-learn's ``C``.
     """
@@ -192,7 +192,7 @@ def estimate_probabilities(
 
 
 def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Return a fitted logistic regression, with ``strength`` as scikit-learn's ``C``."""
+    """Fit a logistic regression with ``strength`` as scikit-learn's ``C``."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
@@ -226,7 +226,7 @@ def predict_from_features(
     seed: int,
     strength: float = 1.0,
 ) -> Answers:
-    """Return the labels that logistic regression predicts.
+    """Predict labels from features by logistic regression.
 
     Args:
         features: features of the training instances, (training instances, size), dense or sparse.
@@ -253,7 +253,7 @@ def predict_from_features(
 
 
 def _select_likely_labels(task: Task, probabilities: Any, minimum: int) -> tuple[str, ...]:
-    """Return the labels with a probability above one half, but at least ``minimum`` labels.
+    """Select the labels with a probability above one half, but at least ``minimum`` labels.
 
     ``minimum`` is the smallest number of labels of a training instance.
     """
@@ -330,7 +330,7 @@ def _split_sentences(context: str) -> list[str]:
 
 
 def _find_nearest_piece(pieces: Sequence[str], answer: str) -> int:
-    """Return the index of the piece with the largest word overlap (Jaccard) with an answer."""
+    """Find the piece with the largest word overlap (Jaccard) with an answer."""
     answer_words = set(answer.casefold().split())
 
     def compute_overlap(piece: str) -> float:
@@ -343,7 +343,7 @@ def _find_nearest_piece(pieces: Sequence[str], answer: str) -> int:
 def _choose_candidates(
     train: Sequence[_Choice], right: Sequence[int], test: Sequence[_Choice], seed: int
 ) -> list[int]:
-    """Return the index of the most probable candidate of each test instance.
+    """Choose the most probable candidate of each test instance.
 
     Args:
         right: index of the gold candidate of each training instance.

@@ -84,7 +84,7 @@ class ReplyEvaluation:
 
 
 def evaluate_replies(inputs: ReplyEvaluation) -> tuple[ReplyResults, Setup]:
-    """Evaluate an outcome on replies, and return the results and the setup.
+    """Evaluate an outcome's replies, and return the results and the setup.
 
     Raises:
         ConfigError: the measures are not available for this model.
@@ -130,7 +130,7 @@ def _compute_in_batches(
     compute: Callable[[list[int]], Sequence[T]],
     share: int = 1,
 ) -> list[T]:
-    """Return a result for each row, computed in micro-batches, in the order of ``rows``.
+    """Compute a result for each row in micro-batches, in the order of ``rows``.
 
     Args:
         share: number of times that a row's tokens count in the token budget.
@@ -149,7 +149,7 @@ def _compute_in_batches(
 
 
 def _select_evaluated_instances(settings: Mapping[str, Any], measure: str, count: int) -> Numbers:
-    """Return the indices of the evaluated instances, which fill complete blocks for P@1."""
+    """Select the indices of evaluated instances, which fill complete blocks for P@1."""
     if measure != "p_at_1":
         return select_indices(count, settings.get("limit"))
     most, drop_last = settings.get("blocks"), bool(settings.get("drop_last_block", False))
@@ -234,7 +234,7 @@ def _evaluate_retrieval(
 def _encode_pool(
     inputs: ReplyEvaluation, model: DualEncoder, setup: Setup, pool: Pool, rows: Sequence[Instance]
 ) -> tuple[list[Instance], Floats]:
-    """Return the candidates of a pool that pass the filter, and their encodings."""
+    """Encode those candidates of a pool that pass the filter."""
     name = inputs.evaluation.model_names[0]
     folder = inputs.places.encoded[pool.data, name]
     split = read_split(folder, pool.task, "train")
@@ -268,7 +268,7 @@ def select_candidates(
     most: int,
     pool: str,
 ) -> list[int]:
-    """Return the indices of the rows of a pool that are candidates.
+    """Select the rows of a pool that are candidates.
 
     Candidates are distinct replies of at most ``most`` words, without the token id ``unknown`` and
     without quotations of Reddit (">").
@@ -335,7 +335,7 @@ def evaluate_perplexity(
     split: EncodedSplit,
     rows: list[Instance],
 ) -> ReplyResults:
-    """Return the perplexity of the gold replies, per token of the model and per word."""
+    """Compute the perplexity of gold replies, per token of the model and per word."""
 
     def compute_losses(some: list[int]) -> list[float]:
         losses: list[float] = model.compute_losses(split, some).double().tolist()

@@ -38,7 +38,7 @@ class Maker:
     key: str
 
     def read_object(self, folder: Path) -> dict[str, Any] | None:
-        """Return the maker's JSON object in a folder, or None if the folder is not the maker's."""
+        """Read a JSON object that identifies a folder's maker, or return None for other folders."""
         try:
             value = json_text.read(folder / self.file)
         except (OSError, ValueError):
@@ -48,7 +48,7 @@ class Maker:
 
 @contextmanager
 def replace_folder(folder: Path, maker: Maker) -> Iterator[Path]:
-    """Yield an empty folder to fill, which replaces ``folder`` when the block succeeds.
+    """Yield an empty folder to fill, which replaces ``folder`` if the block succeeds.
 
     If the block raises, ``folder`` stays unchanged. Parent folders are created.
 
@@ -69,7 +69,7 @@ def replace_folder(folder: Path, maker: Maker) -> Iterator[Path]:
 
 @contextmanager
 def create_folder(folder: Path) -> Iterator[None]:
-    """Create a folder for the block. If the block raises, a folder that is new is removed."""
+    """Create a folder for the block, and remove a new folder if the block fails."""
     is_new = not os.path.lexists(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -81,7 +81,7 @@ def create_folder(folder: Path) -> Iterator[None]:
 
 
 def remove_partial_folders(folder: Path) -> None:
-    """Remove temporary folders of killed processes, if no other process writes ``folder`` now."""
+    """Remove temporary folders of killed processes. No other process may write ``folder`` now."""
     for part in folder.parent.glob(f".{folder.name}.*.part"):
         shutil.rmtree(part, ignore_errors=True)
 
@@ -98,7 +98,7 @@ def _refuse_other_content(folder: Path, maker: Maker) -> None:
 
 
 def _replace_old_folder(fresh: Path, folder: Path, old: Path) -> None:
-    """Rename ``fresh`` to ``folder`` after moving the old one to ``old``, or undo it on failure."""
+    """Move the old folder to ``old`` and ``fresh`` to ``folder``, or undo it on failure."""
     if not folder.exists():
         fresh.replace(folder)
         return
@@ -115,7 +115,7 @@ _synced = ContextVar("synced", default=True)
 
 @contextmanager
 def skip_sync() -> Iterator[None]:
-    """Replace files in this block without fsync, for a folder that is removed in the end."""
+    """Replace files without fsync in the block, for a folder that is removed later."""
     before = _synced.set(False)
     try:
         yield
@@ -125,7 +125,7 @@ def skip_sync() -> Iterator[None]:
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path next to ``path``, which replaces it when the block succeeds.
+    """Yield a temporary path next to ``path``, which replaces it if the block succeeds.
 
     The move is atomic and follows an fsync. If the block raises, ``path`` stays unchanged and the
     temporary file is removed. Parent folders are created.
@@ -147,7 +147,7 @@ def replace_file(path: Path) -> Iterator[Path]:
 
 
 def create_private_folder(folder: Path, remedy: str) -> Path:
-    """Create a folder with private permissions in a world-writable place.
+    """Create a folder with private permissions at a place that everyone can write to.
 
     Args:
         remedy: remedy for the message if another user owns the folder.
@@ -166,13 +166,13 @@ def create_private_folder(folder: Path, remedy: str) -> Path:
 
 
 def compute_sha256(file: Path) -> str:
-    """Return the SHA-256 of a regular file's content, as 64 hex digits."""
+    """Compute the SHA-256 of a regular file's content (64 hex digits)."""
     with open_regular(file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove partial files of killed processes, if no other process writes to the folder now."""
+    """Remove partial files of killed processes. No other process may write to the folder now."""
     for half in folder.glob(".*.part"):
         if half.is_dir():
             shutil.rmtree(half, ignore_errors=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 @contextmanager
 def limit_memory(more: int) -> Iterator[None]:
-    """Limit this process to ``more`` additional bytes of data in the block.
+    """Limit this process to ``more`` additional bytes of data, within the block.
 
     A larger allocation raises MemoryError. The limit applies to the whole process (RLIMIT_DATA), so
     no other work should run in the block. Only Linux enforces it.
@@ -34,7 +34,7 @@ def limit_memory(more: int) -> Iterator[None]:
 
 
 def _count_used_bytes() -> int:
-    """Return the bytes that currently count towards the limit, or 0 if unknown."""
+    """Count the bytes that already count towards the limit, or return 0 if unknown."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[5]
     except (OSError, IndexError):

@@ -61,12 +61,12 @@ class Column:
 
     @property
     def repeats(self) -> bool:
-        """True if values are repeated, like labels and names of dialogues."""
+        """True if the column's values are repeated, as labels and names are."""
         is_short = self.longest <= MAX_VALUE
         return is_short and len(self.values) <= MAX_VALUES and 2 * len(self.values) <= self.count
 
     def may_hold(self, value: str) -> bool:
-        """Return whether a value looks like a value of the column and not like part of a text."""
+        """Return whether a value looks like the column's values, and not like part of a text."""
         if self.count >= MANY_ROWS and len(self.values) <= FEW_LABELS:
             return value in self.values
         return value == value.strip()  # in texts a space follows most commas
@@ -86,7 +86,7 @@ class Columns:
         self._last, self._jumps = -1, 0
 
     def add(self, cells: Sequence[str], *, is_sample: bool = True) -> None:
-        """Count a row that has a cell for each column, and profile its values if ``is_sample``."""
+        """Count a complete row, and profile its values if ``is_sample``."""
         self._rows += 1
         if is_sample and self._rows <= PROFILE_ROWS:
             for column, cell in zip(self.columns, cells, strict=True):
@@ -98,7 +98,7 @@ class Columns:
             self._count(cells[0])
 
     def _count(self, cell: str) -> None:
-        """Count a cell of a first column without a name."""
+        """Count a cell in an unnamed first column."""
         self._is_counted = _INTEGER.fullmatch(cell) is not None
         if self._is_counted:
             self._jumps += int(cell) != self._last + 1
@@ -124,7 +124,7 @@ class Columns:
         )
 
     def find_index_column(self) -> int | None:
-        """Return the position of an unnamed column that numbers the rows, as pandas writes it.
+        """Find the unnamed column that numbers the rows, as pandas writes it.
 
         Its numbers are distinct, or consecutive except at places where tables were joined.
         """
@@ -133,11 +133,11 @@ class Columns:
         return 0 if self._is_counted and (differ or counts_on) else None
 
     def find_empty_columns(self) -> list[int]:
-        """Return the positions of columns without a name and without values."""
+        """Find the columns without a name and without values."""
         return [place for place in self._unnamed if place not in self._filled]
 
     def find_data_in_header(self) -> str | None:
-        """Return a name that is also a repeated value of its column, which suggests a row of data.
+        """Find a column name that is also a repeated value, so that the header may be data.
 
         Return None if no name is repeated. A single repeated name is accepted if another column
         has a usual name, as in a column ``speaker`` with the values ``speaker`` and ``listener``.
@@ -153,7 +153,7 @@ class Columns:
         return None if not found or (len(found) == 1 and usual) else found[0]
 
     def find_long_names(self) -> list[str]:
-        """Return names that are long enough to be texts of a first dialogue."""
+        """Find names that are long enough to be a dialogue's text."""
         return [
             name
             for name in self.header
@@ -161,7 +161,7 @@ class Columns:
         ]
 
     def has_quoted_labels(self) -> bool:
-        """Return whether repeated values are enclosed in quotation marks."""
+        """Return whether repeated values are in quotation marks."""
         return any(column.enclosed and column.repeats for column in self.columns)
 
 
@@ -172,7 +172,7 @@ _NAMED_SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]*')
 
 
 def find_separator(path: Path) -> tuple[str, int]:
-    """Return the separator for which header and first rows agree, and the line of the header."""
+    """Find the separator for which header and first rows agree, and the header's line."""
     lines, size = list[tuple[int, str]](), 0
     for number, line in TextLines(path, ""):
         if line.strip():
@@ -192,7 +192,7 @@ def find_separator(path: Path) -> tuple[str, int]:
 def _rank_separator(
     lines: list[tuple[int, str]], separator: str, *, is_usual: bool
 ) -> tuple[float, ...]:
-    """Return the rank of a separator as a tuple, of which the largest is the best.
+    """Return a tuple by which separators are ranked, the largest for the best.
 
     The fraction of rows with as many cells as the header counts first, then the number of cells. In
     a .tsv file, tabs win if all rows have as many cells as the header.

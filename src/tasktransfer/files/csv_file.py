@@ -61,7 +61,7 @@ class CsvFile:
     notes: tuple[str, ...]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line on which each row begins, and its cells by column. Skip empty rows.
+        """Yield the first line and the cells of each row, skipping empty rows.
 
         Raises:
             DataError: the file has changed since it was scanned, and cannot be read.
@@ -168,7 +168,7 @@ class _Scan:
                 self.escaped += sum(map(bool, map(_ESCAPED.fullmatch, cells)))
 
     def _check_stray_quotes(self, record: Record) -> None:
-        """Check whether stray quotation marks joined rows.
+        """Check whether stray quotation marks have joined rows.
 
         The check is postponed if too few rows are known.
         """
@@ -183,7 +183,7 @@ class _Scan:
             self.joined.add(few.line)
 
     def _has_joined_rows(self, record: Record) -> bool:
-        """Return whether each line of a record looks like a separate row."""
+        """Return whether each line of a record looks like a row."""
         lines, separator = record.lines, self.dialect.separator
         if self.begin_enclosed and not all(text.startswith(QUOTE) for text in lines[1:]):
             return False
@@ -197,12 +197,12 @@ class _Scan:
 
     @property
     def can_be_literal(self) -> bool:
-        """True if no cell shows that a program has enclosed cells in quotation marks."""
+        """True if no cell suggests that quotation marks enclose cells."""
         return not self.escaped and not self.columns.has_quoted_labels()
 
     @property
     def contradiction(self) -> str:
-        """Short description of the problem in this dialect."""
+        """Short description of the dialect's problem."""
         if self.broken is not None:
             return f"line {self.broken.line}, column {self.broken.column}: {self.broken.problem}"
         if self.wrong.count:
@@ -210,7 +210,7 @@ class _Scan:
         return f"line {self.joined.first[0]} would take the rows below it into one cell"
 
     def build_error(self) -> DataError:
-        """Return the error with line, dialect and remedy."""
+        """Return an error with line, dialect and remedy."""
         if self.wrong.count and (self.broken is None or self.wrong.first[0] <= self.broken.line):
             return self._build_width_error()
         if self.broken is not None:
@@ -240,7 +240,7 @@ class _Scan:
         )
 
     def build_file(self, note: str = "") -> CsvFile:
-        """Return the file in this dialect.
+        """Return the file as read in this dialect.
 
         Raises:
             DataError: the header does not name columns, or is missing.
@@ -308,7 +308,7 @@ class _Scan:
             )
 
     def _list_notes(self, index: int | None, passed: set[int]) -> Iterator[str]:
-        """Yield notes for the user about what is skipped and how rows are read.
+        """Yield notes for the user on skipped parts and on how rows are read.
 
         Args:
             index: number of the column that numbers the rows, if there is one.
@@ -350,7 +350,7 @@ class _Places:
 
 
 def _read_records(lines: TextLines, dialect: Dialect, header_line: int) -> Iterator[Record]:
-    """Yield the records from a line on. Empty lines are counted and skipped."""
+    """Yield the records from a given line, counting and skipping empty lines."""
     for record in read_records((line for line in lines if line[0] >= header_line), dialect):
         if record.cells:
             yield record
@@ -364,7 +364,7 @@ def _build_csv_error(path: Path, dialect: Dialect, error: BrokenError) -> DataEr
 
 
 def _format_conversion_command(path: Path, dialect: Dialect) -> str:
-    """Return the command that converts a file to JSON lines."""
+    """Format the command that converts a file to JSON lines."""
     code = (
         f"import csv, json; rows = csv.DictReader(open({str(path)!r}, newline='', "
         f"encoding='utf-8-sig'), delimiter={dialect.separator!r}); "

@@ -63,7 +63,7 @@ class BrokenError(Exception):
 
 
 def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator[Record]:
-    """Yield the records of lines. An empty line is a record without cells.
+    """Yield the records in lines, where an empty line is a record without cells.
 
     Raises:
         BrokenError: a quotation mark is at a wrong place, or a record has too many cells.
@@ -83,7 +83,7 @@ def read_records(lines: Iterable[tuple[int, str]], dialect: Dialect) -> Iterator
 
 
 def split_leniently(line: str, separator: str) -> list[str]:
-    """Return the cells of one line. Quotation marks that do not enclose a cell are text."""
+    """Split one line into cells, treating quotation marks that enclose no cell as text."""
     cells, start = list[str](), 0
     cell = re.compile(rf'"((?:[^"]|"")*)"(?={re.escape(separator)}|$)')
     while True:
@@ -135,7 +135,7 @@ class _QuotedRecord:
                 return Record(self.first, self.cells, self.lines)
 
     def _read_plain_cell(self, start: int) -> int:
-        """Read a cell that is not enclosed, and return the start of the next cell."""
+        """Read a cell without enclosing quotes, and return the start of the next cell."""
         end = self.text.find(self.separator, start)
         end = len(self.text) if end < 0 else end
         cell = self.text[start:end]
@@ -152,7 +152,7 @@ class _QuotedRecord:
         return end + 1
 
     def _read_quoted_cell(self, start: int, following: Iterator[tuple[int, str]]) -> int:
-        """Read an enclosed cell, and return the start of the next cell."""
+        """Read a cell in quotes, and return the start of the next cell."""
         line, parts, at = self.line, list[str](), start + 1
         while True:
             end = self.text.find(QUOTE, at)

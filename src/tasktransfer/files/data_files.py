@@ -42,7 +42,7 @@ MAX_BYTES = 2**30
 
 
 def read_content(file: Path) -> bytes:
-    """Return all bytes of a file. Raises DataError if it cannot be read or is too large."""
+    """Read all bytes of a file. Raises DataError if it is unreadable or too large."""
     chunks, size, blank = list[bytes](), 0, 0
     try:
         with open_regular(file) as stream:
@@ -75,7 +75,7 @@ def _build_read_error(file: Path, error: OSError) -> DataError:
 
 
 def read_zip_member(file: Path, name: str) -> bytes:
-    """Return the content of the first file with a name, in any folder of a zip.
+    """Read the first file with a given name in any folder of a zip.
 
     Raises:
         DataError: as in ``read_content``, or the zip is unsafe or does not contain the file.
@@ -96,7 +96,7 @@ def read_zip_member(file: Path, name: str) -> bytes:
 
 
 def read_tar_member(file: Path, name: str) -> bytes:
-    """Return the content of the first file with a name, in any folder of a tar, compressed or not.
+    """Read the first file with a given name in any folder of a tar archive.
 
     Raises:
         DataError: as in ``read_zip_member``.
@@ -123,7 +123,7 @@ def read_tar_member(file: Path, name: str) -> bytes:
 
 
 def decode_utf8(content: bytes, file: str | Path) -> str:
-    """Decode UTF-8 without a byte order mark. Raises DataError for any other encoding."""
+    """Decode UTF-8 without a byte order mark. Raises DataError for other encodings."""
     if content.startswith(_WIDE) or b"\0" in content[:1000]:
         raise DataError(
             f"{file}: The file is UTF-16 or binary, not UTF-8 text. Save the file as UTF-8."
@@ -140,7 +140,7 @@ def decode_utf8(content: bytes, file: str | Path) -> str:
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers from 1, reading the file in chunks.
+    """Yield numbered lines of a file (from 1), reading it in chunks.
 
     Only a line feed ends a line: texts may contain other characters that end lines elsewhere.
 
@@ -159,7 +159,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file again") -> Any:
-    """Return the value of a JSON text. Raises DataError with line and column."""
+    """Parse a JSON text. Raises DataError with line and column."""
     text = decode_utf8(content, file)
     try:
         return json_text.loads(text)
@@ -173,13 +173,13 @@ def parse_json(content: bytes, file: str | Path, remedy: str = "fetch the file a
 
 
 def read_json_object(file: Path, remedy: str = AGAIN) -> tuple[Table, Location]:
-    """Return the object in a JSON file, and its location. Raises DataError."""
+    """Read a JSON file that contains an object, and return it with its location."""
     location = Location(str(file), remedy=remedy)
     return as_table(parse_json(read_content(file), file), location), location
 
 
 def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, Location]]:
-    """Yield the objects in the list of a JSON file, each with its location, numbered from 0.
+    """Yield the objects in a JSON file's list with their locations.
 
     Raises:
         DataError: the file is not a list of objects, or the list is empty.
@@ -196,7 +196,7 @@ def read_json_objects(file: Path, remedy: str = AGAIN) -> Iterator[tuple[Table, 
 def read_json_lines(
     file: Path, remedy: str = "fix the line"
 ) -> Iterator[tuple[int, Table, Location]]:
-    """Yield the objects of a JSON lines file, each with its line number and its location.
+    """Yield the objects of a JSON lines file with line number and location.
 
     Lines are numbered from 1. Empty lines are skipped.
 
@@ -218,7 +218,7 @@ def read_json_lines(
 
 
 def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which each row begins, and its cells in the given columns.
+    """Yield the first line of each row, and its cells in given columns.
 
     The header may have the columns in any order. Other columns and empty rows are skipped.
 

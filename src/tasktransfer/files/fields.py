@@ -38,7 +38,7 @@ class Location:
     line: int | None = None
 
     def at(self, key: str | int) -> Location:
-        """Return the location of a member of the value."""
+        """Return the location of a member of this location's value."""
         if isinstance(key, int):
             path = f"{self.path}[{key}]"
         else:
@@ -48,35 +48,35 @@ class Location:
         )
 
     def locate_instance(self, instance: str) -> Location:
-        """Return the location as part of the annotation ``instance``."""
+        """Return the location for a part of the annotation ``instance``."""
         return Location(
             *(self.file, self.dialogue, instance, self.path, self.row, self.remedy, self.line)
         )
 
     def locate_row(self, row: str) -> Location:
-        """Return the location of a row, without a key path."""
+        """Return the location of the row, without a key path."""
         return Location(*(self.file, self.dialogue, self.instance, "", row, self.remedy, self.line))
 
     def locate_item(self, number: int) -> Location:
-        """Return the location of an item of the row, numbered from 1."""
+        """Return the location of an item of the row (numbered from 1)."""
         return self.locate_row(f"{self.row}.{number}" if self.row else f"item {number}")
 
     @property
     def place(self) -> str:
-        """File with line or row, on one line."""
+        """File with line or row number as text."""
         place = format_location(self.file, self.line)
         return escape_line(f"{place}, {self.row}" if self.row else place)
 
     @property
     def number(self) -> str:
-        """Number of the line or row, ``12``, or of its third item, ``12.3``."""
+        """Number of the line or row (``12``), or of an item in it (``12.3``)."""
         inner = self.row.rpartition(" ")[2]
         if self.line is None:
             return inner
         return f"{self.line}.{inner}" if inner else str(self.line)
 
     def error(self, problem: str, remedy: str = "") -> DataError:
-        """Return a DataError that names this location, with ``remedy`` or the location's remedy."""
+        """Return a DataError at this location, with ``remedy`` or the location's remedy."""
         parts = [
             format_location(self.file, self.line),
             self.row,
@@ -89,34 +89,34 @@ class Location:
 
 
 def find_nearest(value: str, valid: Iterable[str]) -> str:
-    """Return the name in ``valid`` that is most similar to ``value``, quoted for a message."""
+    """Return the name in ``valid`` that is nearest to ``value``, quoted for a message."""
     names = list(valid)
     best = difflib.get_close_matches(value, names, n=1, cutoff=0.0)
     return repr(best[0]) if best else "none"
 
 
 def get_member(table: Table, key: str, location: Location) -> object:
-    """Return the value of ``key``. Raises DataError if the key is missing."""
+    """Return the value of a key. Raises DataError if the key is missing."""
     if key not in table:
         raise location.error(f"the key {key!r} is missing")
     return table[key]
 
 
 def as_table(value: object, location: Location) -> Table:
-    """Return a value that is an object. Raises DataError if the value has another type."""
+    """Return a value that must be an object. Raises DataError for other values."""
     if not isinstance(value, dict):
         raise location.error(describe_wrong_value(value, "an object"))
     return value
 
 
 def get_table(table: Table, key: str, location: Location) -> Table:
-    """Return the object of a key."""
+    """Return a key's value, which must be an object."""
     value = get_member(table, key, location)
     return value if isinstance(value, dict) else as_table(value, location.at(key))
 
 
 def get_list(table: Table, key: str, location: Location) -> list[object]:
-    """Return the list of a key."""
+    """Return a key's value, which must be a list."""
     value = get_member(table, key, location)
     if not isinstance(value, list):
         raise location.at(key).error(describe_wrong_value(value, "a list"))
@@ -124,7 +124,7 @@ def get_list(table: Table, key: str, location: Location) -> list[object]:
 
 
 def get_text(table: Table, key: str, location: Location) -> str:
-    """Return the text of a key."""
+    """Return a key's value, which must be a text."""
     value = get_member(table, key, location)
     if not isinstance(value, str):
         raise location.at(key).error(describe_wrong_value(value, "a string"))
@@ -132,7 +132,7 @@ def get_text(table: Table, key: str, location: Location) -> str:
 
 
 def get_name(table: Table, key: str, location: Location) -> str:
-    """Return the text of a key, which must not be empty."""
+    """Return a key's value, which must be a non-empty text."""
     value = get_text(table, key, location)
     if not value.strip():
         raise location.at(key).error("the text is empty")
@@ -140,7 +140,7 @@ def get_name(table: Table, key: str, location: Location) -> str:
 
 
 def get_integer(table: Table, key: str, location: Location) -> int:
-    """Return the integer of a key."""
+    """Return a key's value, which must be an integer."""
     value = get_member(table, key, location)
     if not isinstance(value, int) or isinstance(value, bool):
         raise location.at(key).error(describe_wrong_value(value, "an integer"))
@@ -148,7 +148,7 @@ def get_integer(table: Table, key: str, location: Location) -> int:
 
 
 def get_flag(table: Table, key: str, location: Location) -> bool:
-    """Return the value of a key that is true or false."""
+    """Return a key's value, which must be true or false."""
     value = get_member(table, key, location)
     if not isinstance(value, bool):
         raise location.at(key).error(describe_wrong_value(value, "true or false"))
@@ -156,7 +156,7 @@ def get_flag(table: Table, key: str, location: Location) -> bool:
 
 
 def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
-    """Return the list of texts of a key."""
+    """Return a key's value, which must be a list of texts."""
     values = get_list(table, key, location)
     for index, value in enumerate(values):
         if not isinstance(value, str):
@@ -165,7 +165,7 @@ def get_texts(table: Table, key: str, location: Location) -> tuple[str, ...]:
 
 
 def collect_texts(table: Table, key: str, inner: str, location: Location) -> tuple[str, ...]:
-    """Return the text of key ``inner`` in each object of the list of ``key``."""
+    """Collect the texts at key ``inner`` in the list of objects at ``key``."""
     values = get_list(table, key, location)
     texts = [value.get(inner) if isinstance(value, dict) else None for value in values]
     if all(isinstance(text, str) for text in texts):
@@ -175,7 +175,7 @@ def collect_texts(table: Table, key: str, inner: str, location: Location) -> tup
 
 
 def iterate_objects(table: Table, key: str, location: Location) -> Iterator[tuple[Table, Location]]:
-    """Yield the objects in the list of ``key``, each with its location."""
+    """Yield the objects in the list at ``key`` with their locations."""
     list_location = location.at(key)
     for index, value in enumerate(get_list(table, key, location)):
         spot = list_location.at(index)

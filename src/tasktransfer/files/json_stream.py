@@ -49,7 +49,7 @@ class JsonCursor:
         return self._line
 
     def peek(self) -> str:
-        """Return the first character of the next value, or "" at the end of the file."""
+        """Return the first character of the next value, or "" at the end."""
         skipped = 0
         while True:
             match = _BLANK.match(self._buffer, self._at)
@@ -66,7 +66,7 @@ class JsonCursor:
             self._read_more()
 
     def take_mark(self, marks: str) -> str:
-        """Skip the next character and return it. Raises DataError if it is not one of ``marks``."""
+        """Consume the next character, which must be one of ``marks``, and return it."""
         found = self.peek()
         if not found or found not in marks:
             expected = " or ".join(map(repr, marks))
@@ -76,7 +76,7 @@ class JsonCursor:
         return found
 
     def read_value(self) -> Any:
-        """Return the value at the cursor, and skip it.
+        """Parse the value at the cursor and move behind it.
 
         Raises:
             DataError: the value is broken (with line and column), or too long (``TooLongError``).
@@ -102,7 +102,7 @@ class JsonCursor:
             self._read_more()
 
     def iterate_items(self) -> Iterator[Any]:
-        """Yield the items of the list at the cursor, and skip it."""
+        """Yield the items of the list at the cursor and move behind it."""
         self.take_mark("[")
         if self.peek() == "]":
             self.take_mark("]")
@@ -113,7 +113,7 @@ class JsonCursor:
                 return
 
     def iterate_members(self) -> Iterator[str]:
-        """Yield the keys of the object at the cursor, each with the cursor at its value.
+        """Yield the keys of the object at the cursor, with the cursor at each key's value.
 
         The caller skips the value. Raises DataError if a key occurs twice.
         """
@@ -145,7 +145,7 @@ class JsonCursor:
             pass
 
     def build_error(self, problem: str, remedy: str) -> DataError:
-        """Return an error with the line of the cursor."""
+        """Return an error that names the cursor's line."""
         return DataError(format_problem(format_location(self._path, self.line), problem, remedy))
 
     def _build_syntax_error(self, error: json.JSONDecodeError) -> DataError:
@@ -165,7 +165,7 @@ class JsonCursor:
         )
 
     def _count(self, place: int) -> None:
-        """Move line and column forward to a place in the buffer."""
+        """Move the cursor to a place in the buffer, and count lines and columns."""
         place = max(place, self._counted)
         lines = self._buffer.count("\n", self._counted, place)
         self._line += lines
@@ -176,7 +176,7 @@ class JsonCursor:
         self._counted = place
 
     def _read_more(self) -> None:
-        """Read at least as much as is buffered, so that a long value is not parsed too often."""
+        """Read at least as much as is buffered, so that a long value is rarely parsed again."""
         self._count(self._at)
         rest = self._buffer[self._at :]
         chunk = self._stream.read(max(CHUNK, len(rest)))

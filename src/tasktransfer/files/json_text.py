@@ -26,7 +26,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def read(path: Path) -> Any:
-    """Return the value of a JSON file of at most ``MAX_BYTES``.
+    """Read the value in a JSON file of at most ``MAX_BYTES``.
 
     Raises:
         OSError: the file cannot be read.
@@ -36,7 +36,7 @@ def read(path: Path) -> Any:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of any size, or an empty one if it cannot be read."""
+    """Read the object in a JSON file, or return an empty object if it is unreadable."""
     try:
         value = loads(read_regular(path))
     except (OSError, ValueError):
@@ -45,7 +45,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a file of at most ``MAX_BYTES``.
+    """Read the content of a file of at most ``MAX_BYTES``.
 
     Raises:
         OSError: the file cannot be read.
@@ -63,7 +63,7 @@ class DuplicateKeyError(json.JSONDecodeError):
 
 
 def loads(content: str | bytes, *, keep_halves: bool = False) -> Any:
-    """Return the value of a JSON text.
+    """Parse a JSON text.
 
     Args:
         keep_halves: accept halves of surrogate pairs, for a caller that replaces them.
@@ -86,7 +86,7 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 def decode(text: str, start: int, *, keep_halves: bool = False) -> tuple[Any, int]:
-    """Return the JSON value that begins at ``start``, and the position of its end.
+    """Decode the JSON value at ``start``, and return it with the position of its end.
 
     Raises:
         ValueError: as in ``loads``.
@@ -121,7 +121,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_refuse_duplicate_keys)
 
 
 def _build_duplicate_key_error(text: str, start: int) -> DuplicateKeyError:
-    """Return the error for the first key that occurs twice in an object of a text."""
+    """Return the error for the first key that an object in a text repeats."""
     opened: list[dict[str, int]] = []
     for mark in _MARK.finditer(text, start):
         if mark[0] == "{":
@@ -140,7 +140,7 @@ def _build_duplicate_key_error(text: str, start: int) -> DuplicateKeyError:
 
 
 def encode(value: Any, indent: int | None = None, *, ensure_ascii: bool = True) -> str:
-    """Return a value as JSON for other programs. NaN and infinity become null."""
+    """Encode a value as JSON, with null for NaN and infinity."""
     return json.dumps(
         _replace_non_finite(value), indent=indent, ensure_ascii=ensure_ascii, allow_nan=False
     )
@@ -155,7 +155,7 @@ def _replace_non_finite(value: Any) -> Any:
 
 
 def _check_surrogates(value: Any) -> None:
-    """Raise ValueError if a text in a value contains half of a surrogate pair."""
+    """Raise ValueError if a text in a value contains an unpaired surrogate."""
     left: list[tuple[str, Any]] = [("", value)]
     while left:
         path, value = left.pop()

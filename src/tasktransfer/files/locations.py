@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 def format_location(file: str | Path, line: int | None = None, column: int | None = None) -> str:
-    """Return ``file:line:column`` with numbers from 1, without numbers that are None."""
+    """Format ``file:line:column``, numbered from 1, without numbers that are None."""
     return ":".join(str(part) for part in (file, line, column) if part is not None)
 
 
 def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
-    """Return an error message, ``place: Problem. Remedy.``, from two sentences or their parts.
+    """Format an error message, ``place: Problem. Remedy.``, from its parts.
 
     Their first letters may be small, and their full stops missing.
     """
@@ -23,7 +23,7 @@ def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
 
 
 def format_missing_columns(columns: Sequence[str]) -> str:
-    """Return the sentence that one or several columns are missing."""
+    """Describe one or several missing columns in a sentence."""
     names = ", ".join(columns)
     return (
         f"The column {names} is missing."

@@ -19,7 +19,7 @@ REMINDER_SECONDS = 60.0
 
 
 def wait_for_lock(descriptor: int, remind: Callable[[], None]) -> None:
-    """Lock an open file, waiting while another process holds the lock.
+    """Lock an open file, waiting until no other process holds the lock.
 
     Args:
         remind: called after ``FIRST_REMINDER_SECONDS``, then every ``REMINDER_SECONDS``.
@@ -33,7 +33,7 @@ def wait_for_lock(descriptor: int, remind: Callable[[], None]) -> None:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file if no other process holds the lock. Return whether it is locked now."""
+    """Lock an open file if possible, and return whether it is locked."""
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
@@ -43,7 +43,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether a process holds a lock on a file."""
+    """Return whether a process holds the lock of a file."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError:
@@ -56,7 +56,7 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def lock_path(path: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of ``path``, so that one process at a time writes it and others wait.
+    """Hold the lock of ``path`` in the block, so that only one process writes it.
 
     The lock is a hidden file next to the path, which is not removed.
     """

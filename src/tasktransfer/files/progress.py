@@ -28,7 +28,7 @@ def show_progress(
     out: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[T]:
-    """Yield items one by one, and show how many of them are done.
+    """Yield items, and show how many of them are done.
 
     Args:
         items: items to process. Their number gives the remaining time.
@@ -52,7 +52,7 @@ def count_progress(
     out: TextIO | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Callable[[int], None]]:
-    """Yield a function that adds finished items, and show the progress as ``show_progress``."""
+    """Yield a function that counts finished items, and show their progress."""
     line = _Line(total, label, out or sys.stderr, clock)
     done = 0
 
@@ -81,7 +81,7 @@ class StatusLine:
         self._due = 0.0 if self.is_terminal else time.monotonic() + LINE_SECONDS
 
     def show(self, text: str) -> None:
-        """Write a text, unless another one was written a moment ago."""
+        """Write a text, unless a text was written a moment ago."""
         now = time.monotonic()
         if now < self._due:
             return
@@ -92,7 +92,7 @@ class StatusLine:
         self.out.flush()
 
     def end(self, text: str) -> None:
-        """Replace the line by a final text, or remove it if the text is empty."""
+        """Replace the progress line by a final text, or remove it for an empty text."""
         if self.is_terminal:
             self.out.write(_CLEAR)
         self.out.write(f"{self.label}: {text}\n" if text else "")
@@ -125,14 +125,14 @@ class _Line:
         self.is_drawn = True
 
     def end(self) -> None:
-        """Remove the line from the terminal."""
+        """Remove the progress line from the terminal."""
         if self.redrawn and self.is_drawn:
             self.out.write(_CLEAR)
             self.out.flush()
 
 
 def format_clock_time(seconds: float) -> str:
-    """Return a time as minutes and seconds (1:05), with hours (2:01:05), or as "?" if it is NaN."""
+    """Format a duration as 1:05 (minutes) or 2:01:05 (hours), or as "?" for NaN."""
     if math.isnan(seconds):
         return "?"
     minutes, rest = divmod(round(seconds), 60)

@@ -49,7 +49,7 @@ def open_regular(path: Path, *, follow_links: bool = True) -> io.BufferedReader:
 
 
 def read_regular(path: Path, most: int | None = None, *, follow_links: bool = True) -> bytes:
-    """Return the content of a regular file.
+    """Read the content of a regular file.
 
     Args:
         most: maximum number of bytes, None for no limit.

@@ -26,7 +26,7 @@ _AGAIN = "Fetch it again"
 def read_tar_lines(
     path: Path, names: Collection[str], limits: Limits
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """Yield each file with one of the names, in any folder of a tar.gz, and its lines.
+    """Yield each file in a tar.gz that has one of the names, with its lines.
 
     The caller reads the lines before it takes the next file. Files have the archive's order.
 
@@ -70,7 +70,7 @@ def _read_lines(path: Path, name: str, content: IO[bytes]) -> Iterator[bytes]:
 
 @contextmanager
 def _report_damage(path: Path) -> Iterator[None]:
-    """Report the errors of a damaged archive as DataErrors."""
+    """Convert errors of a damaged archive to DataErrors."""
     try:
         yield
     except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError) as error:
@@ -98,7 +98,7 @@ class _LimitedReader:
 
 
 def _refuse_member(path: Path, number: int, member: tarfile.TarInfo, limits: Limits) -> None:
-    """Raise DataError for a member that is unsafe, or that exceeds a limit by its header."""
+    """Raise DataError for a member that is unsafe or too large according to its header."""
     path_name = f"{member.name}/" if member.isdir() else member.name
     flaw = find_path_flaw(path_name, "tar")
     if flaw is None and (member.issparse() or not (member.isfile() or member.isdir())):

@@ -63,7 +63,7 @@ class Flaw:
 
 
 def describe_flaw(path: Path, flaw: Flaw) -> str:
-    """Return the error message about a problem of the zip at a path."""
+    """Describe a zip's problem in an error message."""
     place = f"{path}, member {flaw.member!r}" if flaw.member else str(path)
     return f"{place}: {flaw.text}"
 
@@ -84,7 +84,7 @@ class Budget:
         self.total = 0
 
     def limit_chunks(self, name: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the chunks of the file ``name``. Raises UnsafeZipError if a limit is exceeded."""
+        """Yield the chunks of the file ``name``. Raises UnsafeZipError beyond a limit."""
         size = 0
         for chunk in chunks:
             size += len(chunk)
@@ -110,7 +110,7 @@ class SafeZip:
     flaws: list[Flaw]
 
     def read_chunks(self, name: str) -> Iterator[bytes]:
-        """Yield the bytes of a member. Raises UnsafeZipError if it is damaged or too large."""
+        """Yield the content of a member. Raises UnsafeZipError if it is damaged or too large."""
         info, limits, read = self.members[name], self.budget.limits, 0
         for chunk in self.budget.limit_chunks(name, _unpack_member(self.path, name, info)):
             read += len(chunk)
@@ -126,7 +126,7 @@ class SafeZip:
 
 
 def check_zip(path: Path, limits: Limits) -> SafeZip:
-    """Check a zip, and the paths, kinds and declared sizes of all its members.
+    """Check a zip file and the paths, kinds and declared sizes of its members.
 
     The problems are in ``SafeZip.flaws``.
 
@@ -151,7 +151,7 @@ def describe_error(error: Exception) -> str:
 
 
 def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
-    """Return all members. Raises UnsafeZipError if the zip itself has a problem."""
+    """Return all members. Raises UnsafeZipError if the zip itself is invalid."""
     size = path.stat().st_size
     if not size:
         text = f"The file is empty, so it cannot be read as a zip. {_AGAIN}"
@@ -184,7 +184,7 @@ def _list_members(path: Path, limits: Limits) -> list[zipfile.ZipInfo]:
 def _split_members(
     infos: list[zipfile.ZipInfo], limits: Limits
 ) -> tuple[dict[str, zipfile.ZipInfo], list[Flaw]]:
-    """Return the files that may be read, by normalised path, and the problems of the others."""
+    """Return the readable files by normalised path, and the problems of other members."""
     members: dict[str, zipfile.ZipInfo] = {}
     flaws = []
     for info in infos:
@@ -202,7 +202,7 @@ def _split_members(
 
 
 def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
-    """Return kind and description of a member's problem, or None if it is safe."""
+    """Find a member's problem, as (kind, description), or return None if it is safe."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     unsafe = find_path_flaw(info.orig_filename)  # filename is truncated at a NUL
     if unsafe is not None:
@@ -223,7 +223,7 @@ def _find_flaw(info: zipfile.ZipInfo, limits: Limits) -> tuple[str, str] | None:
 
 
 def find_path_flaw(name: str, archive: str = "zip") -> str | None:
-    """Return the description of an unsafe path of a member, or None if the path is safe."""
+    """Describe why a member's path is unsafe, or return None if it is safe."""
     if "\\" in name:
         return "The path contains a backslash. Separate folders by /."
     if name.startswith("/") or re.match(r"[A-Za-z]:", name):

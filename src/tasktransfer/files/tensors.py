@@ -13,7 +13,7 @@ LONGEST_HEADER = 100_000_000
 
 
 def read_tensor_shapes(file: Path) -> dict[str, list[int]] | None:
-    """Return the shapes of the tensors in a safetensors file, or None if it is damaged.
+    """Read the shapes of a safetensors file's tensors, or return None for a damaged file.
 
     Only the header is read: 8 bytes with the header's length, then JSON with type, shape and
     offsets of every tensor. A file that does not end where its last tensor ends is damaged.

@@ -21,6 +21,6 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def apply_colour(text: str, colour: Colour, stream: TextIO | None = None) -> str:
-    """Return a text in a colour, or unchanged if the stream (default stdout) shows no colours."""
+    """Colour a text, or return it unchanged if the stream (default stdout) has no colours."""
     stream = stream or sys.stdout
     return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if is_coloured(stream) else text

@@ -84,7 +84,7 @@ class TextLines:
                 yield self._lines, line
 
     def count_empty_line(self, line: int) -> None:
-        """Count an empty line. Raises DataError if there are too many."""
+        """Count an empty line. Raises DataError beyond the maximum number."""
         self._empty += 1
         self._run = self._run + 1 if line == self._last_empty + 1 else 1
         self._last_empty = line
@@ -98,7 +98,7 @@ class TextLines:
             )
 
     def list_notes(self) -> list[str]:
-        """Return notes for the user about the lines that were read."""
+        """Return notes for the user on the lines that were read."""
         notes = []
         if self._has_mark:
             where = format_location(self.path, 1)
@@ -113,14 +113,14 @@ class TextLines:
 
 
 def format_numbers(first: Sequence[int], count: int) -> str:
-    """Return the first numbers as text, with the total count if there are more."""
+    """Format the first numbers, with the total count if some are omitted."""
     listed = ", ".join(map(str, first[:SHOWN_LINES]))
     return f"{listed}, ... ({count:,})" if count > min(len(first), SHOWN_LINES) else listed
 
 
 @contextmanager
 def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]:
-    """Open a file as decompressed UTF-8 text. A byte order mark stays in it.
+    """Open a file as decompressed UTF-8 text, which may begin with a byte order mark.
 
     Raises:
         DataError: the file cannot be read, has another format, or is not UTF-8 text.
@@ -140,7 +140,7 @@ def open_text(path: Path, newline: Literal["\n", ""] = "\n") -> Iterator[TextIO]
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open a file's bytes, decompressed if its name ends in ``.gz``.
+    """Open the bytes of a file, decompressed for names that end in ``.gz``.
 
     Raises:
         DataError: the file cannot be opened, or its first bytes indicate another format.
@@ -216,7 +216,7 @@ def _build_damage_error(path: Path, error: Exception) -> DataError:
 
 
 def check_utf8(path: Path) -> None:
-    """Raise DataError for the first line of a file that is not UTF-8, if there is one."""
+    """Raise DataError for the first line of a file that is not valid UTF-8."""
     with open_bytes(path) as stream:
         lines = iter(partial(stream.readline, MAX_LENGTH), b"")
         for number, line in enumerate(lines, start=1):

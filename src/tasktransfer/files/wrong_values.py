@@ -7,7 +7,7 @@ from typing import Any
 
 
 def format_value(value: Any) -> str:
-    """Return a value in the notation of JSON and YAML for a message, in at most 60 characters."""
+    """Format a value as JSON or YAML for a message, in at most 60 characters."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     try:
@@ -18,5 +18,5 @@ def format_value(value: Any) -> str:
 
 
 def describe_wrong_value(value: Any, expected: str) -> str:
-    """Return the sentence about a value that is not as expected, such as ``a number above 0``."""
+    """Describe a wrong value, given the expected kind such as ``a number above 0``."""
     return f"The value is {format_value(value)}, but it must be {expected}."

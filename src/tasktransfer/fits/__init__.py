@@ -24,11 +24,11 @@ class Classifier(Protocol):
     def predict_probabilities(
         self, instances: Sequence[Instance], features: Features | None
     ) -> Features:
-        """Return the probabilities, (instances, labels), with labels in the card's order."""
+        """Predict label probabilities, (instances, labels), with labels in the card's order."""
         ...
 
     def save(self, folder: Path) -> None:
-        """Write the classifier into an existing folder."""
+        """Save the classifier in an existing folder."""
         ...
 
 
@@ -74,7 +74,7 @@ LEARNERS: dict[str, Learner] = {
 
 
 def get_learner(name: str, more: Mapping[str, Learner]) -> Learner:
-    """Return the learner with a name.
+    """Return the learner that is registered under a name.
 
     Args:
         more: learners of the design.
@@ -89,7 +89,7 @@ def get_learner(name: str, more: Mapping[str, Learner]) -> Learner:
 
 
 def load_classifier(learner: Learner, folder: Path, card: Task) -> Classifier:
-    """Return the classifier that is saved in a folder. Its labels must be exactly the card's.
+    """Load the classifier saved in a folder. Its labels must be the card's.
 
     Raises:
         DataError: the classifier is missing or has other labels. The message names the folder and
@@ -114,6 +114,6 @@ def select_most_probable_labels(task: Task, probabilities: Features) -> list[tup
 
 
 def rank_labels(task: Task, probabilities: Features) -> list[tuple[str, ...]]:
-    """Return the labels of each instance by decreasing probability. Ties keep the card's order."""
+    """Rank each instance's labels by decreasing probability, with ties in the card's order."""
     order = np.argsort(-probabilities, axis=1, kind="stable")
     return [tuple(task.labels[index] for index in row) for row in order]

@@ -48,7 +48,7 @@ class FastText:
     def predict_probabilities(
         self, instances: Sequence[Instance], features: Features | None
     ) -> Features:
-        """Return the probabilities, (instances, labels), with labels in the card's order.
+        """Predict label probabilities, (instances, labels), with labels in the card's order.
 
         They are uniform for a text without known words.
         """
@@ -62,7 +62,7 @@ class FastText:
         return np.array(rows, np.float64).reshape(len(rows), len(self.names))
 
     def save(self, folder: Path) -> None:
-        """Write the classifier into an existing folder."""
+        """Save the classifier in an existing folder."""
         from safetensors.numpy import save_file  # noqa: PLC0415  # Tables do not need it.
 
         save_file({"vectors": self.vectors, "output": self.output}, folder / WEIGHTS)
@@ -77,7 +77,7 @@ def fit_fasttext(
     settings: Mapping[str, Any],
     seed: int,
 ) -> FastText:
-    """Fit and return a classifier that predicts a card's labels from contexts.
+    """Fit a fastText classifier that predicts a card's labels from contexts.
 
     Args:
         settings: values that override ``DEFAULTS``.
@@ -118,7 +118,7 @@ def fit_fasttext(
 def _update_weights(
     vectors: Vectors, output: Vectors, ids: npt.NDArray[Any], gold: int, rate: np.float32
 ) -> None:
-    """Update the weights in place by one SGD step on one text."""
+    """Update the weights in place by an SGD step on one text."""
     if not len(ids):
         return
     mean = vectors[ids].mean(0)
@@ -130,7 +130,7 @@ def _update_weights(
 
 
 def load_fasttext(folder: Path) -> FastText:
-    """Return the classifier that ``FastText.save`` wrote into a folder.
+    """Load a classifier that ``FastText.save`` wrote into a folder.
 
     Raises:
         DataError: the classifier cannot be read.
@@ -150,7 +150,7 @@ def load_fasttext(folder: Path) -> FastText:
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the lower-case words of a text, with fastText's end of sentence between turns.
+    """Split a text into lower-case words, with fastText's end of sentence between turns.
 
     The paper's code does the same.
     """

@@ -53,7 +53,7 @@ class LinearClassifier:
     converged: bool
 
     def compute_scores(self, features: Any) -> Floats:
-        """Return the scores, (rows, labels). Labels above 0 are more likely than not."""
+        """Compute scores, (rows, labels), where labels above 0 are more likely than not."""
         scores: Floats = np.asarray(features @ self.weights[:-1]) + self.weights[-1]
         return scores
 
@@ -61,7 +61,7 @@ class LinearClassifier:
 def fit_one_vs_rest_classifiers(
     features: Any, labels: Floats, cost: float, max_iter: int, tolerance: float = TOLERANCE
 ) -> LinearClassifier:
-    """Fit and return one binary classifier per label.
+    """Fit one binary classifier per label.
 
     Args:
         features: (rows, features), dense or sparse.
@@ -86,7 +86,7 @@ def fit_one_vs_rest_classifiers(
 
 
 def _compute_log_loss(wanted: Floats, scores: Floats) -> tuple[Floats, Floats]:
-    """Return log(1 + e^s) - y s of each label, and its derivative by the scores.
+    """Compute the loss log(1 + e^s) - y s of each label, and its derivative in s.
 
     Both use one exponential.
     """
@@ -104,7 +104,7 @@ def fit_multinomial_classifier(
     max_iter: int,
     tolerance: float = TOLERANCE,
 ) -> LinearClassifier:
-    """Fit and return one classifier over classes.
+    """Fit a single softmax classifier over classes.
 
     Two classes are fitted as one binary problem, as in scikit-learn.
 
@@ -174,7 +174,7 @@ def _fit_weights(
     *,
     separate: bool,
 ) -> LinearClassifier:
-    """Return the classifier that minimises the objective, by L-BFGS with a backtracking search.
+    """Fit the weights that minimise the objective, by L-BFGS with backtracking.
 
     Args:
         separate: whether each label is a separate problem with its own curvature and steps.
@@ -213,7 +213,7 @@ def _fit_weights(
 def _compute_gradient(
     axes: _PrincipalAxes, residual: Floats, point: Floats, scale: Floats, cost: float
 ) -> Floats:
-    """Return the gradient in the preconditioned variables, (features + 1, labels)."""
+    """Compute the gradient in preconditioned variables, (features + 1, labels)."""
     inner = cost * np.asarray(axes.on.T @ residual) + point[:-1] * scale[:-1]
     gradient: Floats = np.vstack([inner, cost * residual.sum(axis=0)]) * scale
     return gradient
@@ -231,7 +231,7 @@ class _Line:
     cost: float
 
     def compute_penalty(self, step: Floats) -> Floats:
-        """Return half the sum of squared weights after a step, (labels,)."""
+        """Compute half the sum of squared weights after a step, (labels,)."""
         penalty: Floats = 0.5 * ((self.weights + step * self.change) ** 2).sum(axis=0)
         return penalty
 
@@ -247,16 +247,16 @@ class _LbfgsMemory:
     separate: bool
 
     def compute_dot_products(self, first: Floats, second: Floats) -> Floats:
-        """Return the dot product for each label, (labels,), or (1,) for one joint problem."""
+        """Compute the dot product for each label, (labels,), or (1,) for a joint problem."""
         return self.sum_joint_labels(np.einsum("dk,dk->k", first, second))
 
     def sum_joint_labels(self, values: Floats) -> Floats:
-        """Return the values of each label, or their sum, (1,), for one joint problem."""
+        """Return the values of each label, or their sum (1,) for a joint problem."""
         summed: Floats = values if self.separate else values.sum(keepdims=True)
         return summed
 
     def compute_direction(self, gradient: Floats) -> Floats:
-        """Return the direction of descent, (features + 1, labels)."""
+        """Compute the descent direction, (features + 1, labels)."""
         direction = gradient.copy()
         lengths: list[Floats] = []
         for step, change, rho in reversed(self.pairs):
@@ -271,7 +271,7 @@ class _LbfgsMemory:
         return -direction
 
     def store_step(self, step: Floats, change: Floats) -> None:
-        """Store a step and its gradient change, without effect if the curvature is too small."""
+        """Store a step and its gradient change, unless the curvature is too small."""
         along = self.compute_dot_products(step, change)
         enough = along > 1e-12 * self.compute_dot_products(change, change)
         rho = np.divide(1.0, along, out=np.zeros_like(along), where=enough)

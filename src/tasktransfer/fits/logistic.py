@@ -46,7 +46,7 @@ class Logistic:
     def predict_probabilities(
         self, instances: Sequence[Instance], features: Features | None
     ) -> Features:
-        """Return the probabilities, (instances, labels), with labels in the card's order."""
+        """Predict label probabilities, (instances, labels), with labels in the card's order."""
         if self.vocabulary is not None:
             from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # Tables do not need it.
 
@@ -61,7 +61,7 @@ class Logistic:
         return probabilities
 
     def save(self, folder: Path) -> None:
-        """Write the classifier into an existing folder."""
+        """Save the classifier in an existing folder."""
         from safetensors.numpy import save_file  # noqa: PLC0415  # Tables do not need it.
 
         save_file({"weights": self.weights}, folder / WEIGHTS)
@@ -76,7 +76,7 @@ class Logistic:
 
 
 def load_logistic(folder: Path) -> Logistic:
-    """Return the classifier that ``Logistic.save`` wrote into a folder."""
+    """Load a classifier that ``Logistic.save`` wrote into a folder."""
     content = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     from safetensors.numpy import load_file  # noqa: PLC0415  # Tables do not need it.
 
@@ -98,7 +98,7 @@ def fit_text_classifier(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """Fit and return a classifier on word counts of query and context."""
+    """Fit a logistic regression on word counts of query and context."""
     _check_task(card, instances)
     from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415  # Tables do not need it.
 
@@ -115,7 +115,7 @@ def fit_feature_classifier(
     settings: Mapping[str, Any],
     seed: int,
 ) -> Logistic:
-    """Fit and return a classifier on a model's representations, (instances, hidden size)."""
+    """Fit a logistic regression on a model's representations, (instances, hidden size)."""
     _check_task(card, instances)
     return _fit_logistic(card, _require_features(features), instances, settings, seed, None)
 

@@ -39,7 +39,7 @@ class MlpProbe:
     epochs: int
 
     def predict(self, features: Any) -> list[tuple[str, ...]]:
-        """Return exactly one label per row, or all labels with a probability above 0.5."""
+        """Predict exactly one label per row, or all labels with a probability above 0.5."""
         probable = self.model.predict_proba(features)[:, : len(self.labels)]
         if self.one:
             classes = self.model.classes_[probable.argmax(axis=1)]
@@ -55,7 +55,7 @@ def fit_mlp(
     *,
     one: bool,
 ) -> MlpProbe:
-    """Fit a probe with early stopping, and return the probe of the best epoch.
+    """Fit an MLP probe with early stopping, and return the probe of the best epoch.
 
     The best epoch has the lowest log loss on held-out dialogues.
 
@@ -93,7 +93,7 @@ def fit_mlp(
 
 
 def compute_log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bool) -> float:
-    """Return the mean negative log-probability of the gold values over rows.
+    """Compute the mean negative log-probability of the gold labels over rows.
 
     A row has one gold class if ``one`` is true. Otherwise it has one binary value per label, and
     their log-probabilities are summed.
@@ -104,7 +104,7 @@ def compute_log_loss(probable: Floats, wanted: npt.NDArray[np.int64], *, one: bo
 
 
 def _sample_held_out_rows(dialogues: Sequence[str], seed: int) -> npt.NDArray[np.bool_]:
-    """Return the mask of the rows in a held-out tenth of the dialogues, at least one, (rows,).
+    """Return a mask of rows in a held-out tenth of the dialogues, (rows,).
 
     If there is only one dialogue, a tenth of its rows is held out.
     """

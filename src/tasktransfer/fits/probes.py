@@ -81,7 +81,7 @@ class Probe:
     one: bool
 
     def predict(self, features: Any) -> list[tuple[str, ...]]:
-        """Return the most likely label of each row, or all labels with a score above 0."""
+        """Predict the most likely label of each row, or all labels with a score above 0."""
         scores = self.linear.compute_scores(features)
         if self.one:
             return [(self.labels[best],) for best in scores.argmax(axis=1)]
@@ -145,7 +145,7 @@ def fit_probes(inputs: ProbeInputs) -> ProbeResults:
 
 
 def compute_micro_f1(answers: Labels, golds: Labels) -> float:
-    """Return the micro-F1 of the answers, 0 to 100."""
+    """Compute the micro-F1 of answers, 0 to 100."""
     sums = open_labels.tally_label_sets(
         encode_answers(list(answers)), encode_answers(list(golds))
     ).sum(axis=0)
@@ -153,7 +153,7 @@ def compute_micro_f1(answers: Labels, golds: Labels) -> float:
 
 
 def find_best_constant_answer(golds: Labels) -> tuple[str, ...]:
-    """Return the constant answer with the highest micro-F1 on gold answers.
+    """Find the constant answer with the highest micro-F1 on gold answers.
 
     It consists of the most frequent labels, or of one label if every gold answer has one label.
     """
@@ -167,7 +167,7 @@ def find_best_constant_answer(golds: Labels) -> tuple[str, ...]:
 
 
 def shuffle_labels_by_type(instances: Sequence[Instance], seed: int) -> list[tuple[str, ...]]:
-    """Return labels that are shuffled among the turns of dialogues of one type.
+    """Shuffle labels among the turns of dialogues of equal type.
 
     The type is the query's field ``type``. Label frequencies do not change, and labels can be
     predicted only from the type.
@@ -191,7 +191,7 @@ def _fit_probe(
     *,
     keep: bool = True,
 ) -> tuple[dict[str, float], list[tuple[str, ...]]]:
-    """Fit a probe, and return its measures and answers on the test split."""
+    """Fit a probe, and return its measures and predictions on the test split."""
     one = _has_single_label(inputs, task)
     probe = _fit_classifier(features["train"], golds["train"], inputs.settings, one=one)
     if not probe.linear.converged:
@@ -204,7 +204,7 @@ def _fit_probe(
 
 
 def _has_single_label(inputs: ProbeInputs, task: str) -> bool:
-    """Return whether a turn gets exactly one label of a task."""
+    """Return whether each turn has exactly one label of a task."""
     return task not in inputs.settings.get("sets", ()) and not inputs.settings.get("release_compat")
 
 
@@ -239,7 +239,7 @@ def _require_finite_features(inputs: ProbeInputs, task: str, instances: Sequence
 
 
 def _check_several_labels(task: str, train: Sequence[Instance]) -> None:
-    """Raise DataError if all training instances have the same label or set of labels."""
+    """Raise DataError if all training instances have the same labels."""
     golds = {instance.target for instance in train}
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
@@ -266,7 +266,7 @@ def _report_unseen_labels(
 
 
 def _remove_label(label: str, answers: Labels, golds: Labels) -> tuple[Labels, Labels]:
-    """Return the answers and gold labels without a label."""
+    """Remove a label from answers and gold labels."""
 
     def remove(rows: Labels) -> list[tuple[str, ...]]:
         return [tuple(other for other in labels if other != label) for labels in rows]

@@ -27,7 +27,7 @@ ALL_DROPOUT_OURS = ARCHITECTURES - {"bart"}
 
 
 def register_attention() -> None:
-    """Register the attention with transformers, with the masks of eager attention."""
+    """Register this package's attention with transformers, using masks of eager attention."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
@@ -55,7 +55,7 @@ def list_fast_paths(
 
 
 def uses_own_attention(model: Any) -> bool:
-    """Return whether this package computes a model's attention and all of its dropout."""
+    """Return whether this package computes a model's attention, including its dropout."""
     config = model.config
     return config._attn_implementation == NAME and config.model_type in ALL_DROPOUT_OURS
 
@@ -72,7 +72,7 @@ def attend(
     packed: Pack | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention with the signature of transformers' attention functions.
+    """Compute attention as one of transformers' attention functions.
 
     Args:
         query, key, value: shape (rows, heads, tokens, head size).
@@ -100,7 +100,7 @@ def attend(
 def attend_from_first_tokens(
     packed: Pack, query: Tensor, key: Tensor, value: Tensor, scaling: float, rate: float
 ) -> Tensor:
-    """Compute attention of every sequence's first token to all of its tokens.
+    """Compute attention from each sequence's first token to all its tokens.
 
     Args:
         query: queries of first tokens, in the order of the pack, (sequences, heads, head size).
@@ -167,7 +167,7 @@ def _compute_packed_attention(
 
 
 def _pad_groups(packed: Pack, rows: Tensor) -> Tensor:
-    """Pad the tokens of all groups, (tokens, heads, size) → (padded tokens, heads, size).
+    """Pad the tokens of groups, (tokens, heads, size) → (padded tokens, heads, size).
 
     Padding positions contain states of other tokens, which the bias masks.
     """
@@ -209,7 +209,7 @@ class _Unpadded(torch.autograd.Function):
 
 
 def _get_group_bias(packed: Pack, number: int, dtype: torch.dtype) -> Tensor | None:
-    """Return the bias of a group's scores, which is computed once for all layers.
+    """Return the bias of a group's attention scores, which all layers share.
 
     With causal attention it masks later tokens, which include the padding.
     """

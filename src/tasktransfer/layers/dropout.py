@@ -26,7 +26,7 @@ _this_thread = threading.local()
 
 @contextmanager
 def use_dropout_seed(seed: int) -> Iterator[None]:
-    """Let this thread's dropout on a CPU depend on the seed alone within the block."""
+    """Make this thread's CPU dropout depend on a seed only, in the block."""
     _this_thread.source = np.random.SFC64(seed)
     try:
         yield
@@ -37,7 +37,7 @@ def use_dropout_seed(seed: int) -> Iterator[None]:
 def create_repeatable_dropout() -> tuple[
     AbstractContextManager[None], AbstractContextManager[None]
 ]:
-    """Return two contexts, for a computation and for its repetition with the same dropout masks.
+    """Return two contexts with equal dropout masks, for a computation and its repetition.
 
     They apply to this thread's dropout on a CPU.
     """
@@ -66,7 +66,7 @@ class FastDropout(nn.Dropout):
 
 
 def use_fast_dropout(module: nn.Module) -> None:
-    """Replace every ``nn.Dropout`` inside a module by ``FastDropout``."""
+    """Replace each ``nn.Dropout`` in a module by ``FastDropout``."""
     for name, child in module.named_children():
         if type(child) is nn.Dropout:
             setattr(module, name, FastDropout(child.p))
@@ -75,7 +75,7 @@ def use_fast_dropout(module: nn.Module) -> None:
 
 
 def apply_dropout(values: Tensor, rate: float, training: bool = True) -> Tensor:
-    """Return ``values`` with a fraction ``rate`` set to zero and the others scaled up."""
+    """Set a fraction ``rate`` of ``values`` to zero, and scale up the others."""
     if not training or rate == 0.0:
         return values
     if values.is_cuda or round(rate * _LEVELS) >= _LEVELS:
@@ -84,7 +84,7 @@ def apply_dropout(values: Tensor, rate: float, training: bool = True) -> Tensor:
 
 
 def _sample_mask(shape: torch.Size, rate: float, dtype: torch.dtype) -> Tensor:
-    """Return a random dropout mask, which is zero or the scale of the kept values.
+    """Sample a dropout mask, which contains zeros and the scale of kept values.
 
     The generator is seeded by torch's, whose state a training stores.
     """

@@ -12,7 +12,7 @@ answer's end are removed."""
 
 
 def have_all_ended(ended: Tensor, step: int) -> bool:
-    """Return whether all answers have ended at a step, numbered from 0.
+    """Return whether all answers have ended at a step (counted from 0).
 
     On a GPU this is checked every ``CHECK_INTERVAL`` steps only.
     """

@@ -20,7 +20,7 @@ ARCHITECTURES = frozenset({"bert", "electra", "roberta", "xlm-roberta"})
 
 
 def narrow_last_layer(backbone: Any) -> bool:
-    """Replace the last layer's forward pass by one that can compute first tokens only.
+    """Let the last layer compute first tokens only, when that is sufficient.
 
     It does so for packs with ``Pack.firsts_only``.
 
@@ -38,7 +38,7 @@ def narrow_last_layer(backbone: Any) -> bool:
 def _run_layer(
     layer: Any, hidden_states: Tensor, *arguments: Any, packed: Pack | None = None, **others: Any
 ) -> Tensor:
-    """Run the layer's own forward pass, or compute only first tokens.
+    """Run the complete layer, or compute only first tokens.
 
     In the second case (1, tokens, hidden size) → (1, sequences, hidden size), with sequences in the
     pack's order.

@@ -14,7 +14,7 @@ SPELLINGS = ("gelu_new", "gelu_fast", "gelu_python_tanh")
 
 
 def use_fused_gelu(module: nn.Module) -> None:
-    """Replace every activation of ``SPELLINGS`` inside a module by torch's operation.
+    """Replace each GELU activation (``SPELLINGS``) in a module by torch's operation.
 
     Results differ by rounding only: at most 5e-7 between -10 and 10, in float32.
     """

@@ -35,7 +35,7 @@ PLACEHOLDER = (1, 1, 1, 1)
 
 
 def get_first_position(config: Any) -> int | None:
-    """Return the position id of a sequence's first token, or None if the model cannot be packed.
+    """Return the position ID of a sequence's first token, or None if packing is unsupported.
 
     Only models whose packed results are tested against padded ones can be packed.
 
@@ -101,7 +101,7 @@ class Layout:
     firsts_only: bool
 
     def repeat_per_token(self, of_sequence: Ints) -> Longs:
-        """Return the number in ``of_sequence`` for the sequence of each token, shape (1, tokens).
+        """Repeat a number per sequence for each of its tokens, shape (1, tokens).
 
         Args:
             of_sequence: one number per input sequence.
@@ -111,20 +111,20 @@ class Layout:
         return values[None]
 
     def compute_positions(self) -> Longs:
-        """Return each token's position in its sequence, from 0, shape (1, tokens)."""
+        """Compute each token's position in its sequence (from 0), shape (1, tokens)."""
         within: Longs = index_spans(np.zeros_like(self.lengths), self.lengths[self.order])
         return within[None]
 
     def get_first_indices(self) -> Longs:
-        """Return the index of each input sequence's first token, shape (sequences,)."""
+        """Return the index of each sequence's first token, shape (sequences,)."""
         return self.starts
 
     def compute_ranks(self) -> Longs:
-        """Return each input sequence's index in the pack, shape (sequences,)."""
+        """Return each sequence's index in the pack, shape (sequences,)."""
         return np.argsort(self.order)
 
     def index_tokens(self) -> Longs:
-        """Return the indices of each input sequence's tokens in the pack, (sequences, longest).
+        """Return the indices of each sequence's tokens in the pack, (sequences, longest).
 
         Entries after a sequence's last token refer to other tokens.
         """
@@ -133,7 +133,7 @@ class Layout:
         return table
 
     def build_pack(self, tensors: Mapping[str, Tensor]) -> Pack:
-        """Build the pack from ``arrays`` as tensors on a device."""
+        """Build a pack from ``arrays``, with tensors on a device."""
         padding = None
         if "places" in tensors:
             padding = Padding(tensors["places"], tensors["sources"], tensors["gaps"])
@@ -243,7 +243,7 @@ def pack_sequences(
 def _group_sequences(
     lengths: Longs, like: float
 ) -> tuple[tuple[tuple[int, int, bool], ...], Longs]:
-    """Return the groups of sorted sequences, and the padded width of each sequence."""
+    """Group sorted sequences, and return the padded width of each sequence."""
     groups: list[tuple[int, int, bool]] = []
     widths = np.empty_like(lengths)
     begin = 0
@@ -259,7 +259,7 @@ def _group_sequences(
 def _build_padding(
     lengths: Longs, widths: Longs, within: Longs, groups: tuple[tuple[int, int, bool], ...]
 ) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """Return the arrays of ``Padding``, and the flat masks of groups with padding (``hidden``).
+    """Return the arrays of ``Padding``, and flat masks of the groups with padding.
 
     Args:
         lengths, widths: lengths and padded widths of the sorted sequences.

@@ -47,7 +47,7 @@ class PromptTree:
 
 
 def build_prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
-    """Return trees of prompts (token ids, none empty), with every prompt in exactly one tree."""
+    """Build trees of prompts (token IDs), in which every prompt occurs once."""
     # Big-endian bytes sort like the numbers, so prompts with a common prefix are adjacent.
     order = sorted(range(len(prompts)), key=lambda i: prompts[i].astype(">u4").tobytes())
     trees: list[PromptTree] = []
@@ -69,7 +69,7 @@ def build_prompt_trees(prompts: Sequence[Ints]) -> list[PromptTree]:
 
 
 def _measure_common_prefix(first: Ints, second: Ints) -> int:
-    """Return the length of the common prefix of two prompts."""
+    """Measure the common prefix of two prompts in tokens."""
     room = min(len(first), len(second))
     different = np.flatnonzero(first[:room] != second[:room])
     return int(different[0]) if len(different) else room

@@ -23,18 +23,18 @@ class Ragged:
         return self.values[self.starts[row] : self.starts[row + 1]]
 
     def lengths(self) -> Ints:
-        """Return the length of every row."""
+        """Return the lengths of all rows."""
         return np.diff(self.starts)
 
     def take(self, rows: Sequence[int] | Ints | Longs) -> Ragged:
-        """Return the given rows, in the given order."""
+        """Return the rows at given indices, in that order."""
         picked = np.asarray(rows, dtype=np.int64)
         begins = self.starts[picked]
         lengths = self.starts[picked + 1] - begins
         return Ragged(self.values[index_spans(begins, lengths)], compute_starts(lengths))
 
     def join(self, others: Ragged) -> Ragged:
-        """Concatenate each row with the corresponding row of ``others``."""
+        """Concatenate each row with the corresponding row in ``others``."""
         mine, theirs = self.lengths(), others.lengths()
         starts = compute_starts(mine + theirs)
         values = np.empty(int(starts[-1]), np.int32)
@@ -50,12 +50,12 @@ def build_ragged(rows: Sequence[Ints]) -> Ragged:
 
 
 def compute_starts(lengths: Ints | Longs) -> Ints:
-    """Return the starts of rows with these lengths, and the end of the last row."""
+    """Compute the starts of rows from their lengths, and the end of the last row."""
     return np.concatenate([np.zeros(1, np.int32), np.cumsum(lengths, dtype=np.int32)])
 
 
 def index_spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
-    """Return the concatenated indices of spans with these starts and lengths."""
+    """Return the concatenated indices in spans with given starts and lengths."""
     ends = np.cumsum(lengths, dtype=np.int64)
     return np.repeat(begins - (ends - lengths), lengths) + np.arange(
         int(ends[-1]) if len(ends) else 0
@@ -65,7 +65,7 @@ def index_spans(begins: Ints | Longs, lengths: Ints | Longs) -> Longs:
 def pad_rows(
     rows: Ragged, fill: int, *, left: bool = False, multiple: int = 1
 ) -> tuple[Longs, Longs]:
-    """Pad rows to one array.
+    """Pad rows to a rectangular array.
 
     Returns:
         The values, shape (rows, longest, rounded up to a ``multiple``), padded with ``fill``. The

@@ -61,7 +61,7 @@ class HierarchicalEncoder(nn.Module):
         self.sentence_end = sentence_end
 
     def forward(self, ids: Tensor, lengths: Tensor, words: Tensor | None = None) -> EncoderOutput:
-        """Encode rows of words.
+        """Encode rows of words as states.
 
         Args:
             words: ids on the host, where they are split into sentences, which avoids waiting for
@@ -83,7 +83,7 @@ class HierarchicalEncoder(nn.Module):
         return _run_lstm(self.context, pad_sequence(of_rows, batch_first=True), counts)
 
     def _find_sentence_ends(self, row: Tensor) -> list[int]:
-        """Return the ends of a row's sentences.
+        """Find the ends of sentences in a row.
 
         A sentence ends after its end mark, and the last one at the end of the row.
         """
@@ -138,12 +138,12 @@ class RecurrentDecoder(nn.Module):
         self.words = nn.Linear(units, vocabulary)
 
     def forward(self, ids: Tensor, read: EncoderOutput) -> Tensor:
-        """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
+        """Compute the logits of the next word after each ID, (rows, positions, vocabulary)."""
         states, _ = self.lstm(self.embed(ids), read.last)
         return self._compute_logits(states, read)
 
     def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
-        """Return the words of greedy decoding until all rows have ended, (rows, steps).
+        """Generate words greedily until all rows have ended, (rows, steps).
 
         On a device the end is noticed with some delay.
         """
@@ -188,12 +188,12 @@ class TransformerDecoder(nn.Module):
         self.words = nn.Linear(width, vocabulary)
 
     def forward(self, ids: Tensor, read: EncoderOutput) -> Tensor:
-        """Return the logits of the next word after each id, (rows, positions, vocabulary)."""
+        """Compute the logits of the next word after each ID, (rows, positions, vocabulary)."""
         logits: Tensor = self.words(self._compute_states(ids, read))
         return logits
 
     def generate(self, read: EncoderOutput, start: int, end: int, longest: int) -> Tensor:
-        """Return the words of greedy decoding until all rows have ended, (rows, steps).
+        """Generate words greedily until all rows have ended, (rows, steps).
 
         Each step computes all previous words again.
         """
@@ -232,7 +232,7 @@ def add_positions(embedded: Tensor) -> Tensor:
 
 
 def _run_lstm(lstm: nn.LSTM, inputs: Tensor, lengths: Tensor) -> EncoderOutput:
-    """Return the output of an LSTM over rows of these lengths, which padding does not change."""
+    """Run an LSTM over rows of given lengths, ignoring padding."""
     packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
     outputs, (hidden, cells) = lstm(packed)
     memory, _ = pad_packed_sequence(outputs, batch_first=True)

@@ -67,7 +67,7 @@ Values = TypeVar("Values", float, Sums)
 def evaluate_predictions(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> dict[str, float]:
-    """Return every metric of the task's card, 0 to 100, by its key.
+    """Compute every metric of the task's card, 0 to 100, by key.
 
     ``predictions`` and ``golds`` are aligned, with one entry per instance.
 
@@ -86,7 +86,7 @@ def evaluate_predictions(
 def tally_instances(
     task: Task, predictions: Answers, golds: Answers, *, fidelity: Scoring = "default"
 ) -> Sums:
-    """Return each instance's contribution to the sums of the task's metrics, shape (n, columns).
+    """Return each instance's terms in the sums of the task's metrics, shape (n, columns).
 
     The columns depend only on the task and the fidelity.
 
@@ -132,7 +132,7 @@ def compute_metrics_from_sums(
 
 
 def compute_task_score(task: Task, metrics: Mapping[str, Values]) -> Values:
-    """Return the task's score, the mean of its metrics in the paper's Table 1 (section 3.3).
+    """Compute the task's score, the mean of its metrics in the paper's Table 1.
 
     A card without ``paper_metrics`` is scored by all its metrics.
 
@@ -153,12 +153,12 @@ def compute_task_score(task: Task, metrics: Mapping[str, Values]) -> Values:
 
 
 def compute_score_from_sums(task: Task, sums: Sums, *, fidelity: Scoring = "default") -> Sums:
-    """Return the task's score, 0 to 100, from tallies summed over instances."""
+    """Compute the task's score, 0 to 100, from tallies summed over instances."""
     return compute_task_score(task, compute_metrics_from_sums(task, sums, fidelity=fidelity))
 
 
 def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[float]:
-    """Return the score of each prediction, 0 to 100, in the default fidelity.
+    """Score each prediction, 0 to 100, in the default fidelity.
 
     - Classification and multiple choice: 100 or 0.
     - Multi-output: the percentage of correct traits.

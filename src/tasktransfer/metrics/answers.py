@@ -35,16 +35,16 @@ class CodedAnswers:
 
     @property
     def sizes(self) -> Counts:
-        """The number of answers of each instance, shape (n,)."""
+        """Number of answers of each instance, shape (n,)."""
         return np.diff(self.starts)
 
     @property
     def rows(self) -> Counts:
-        """The instance of each answer, shape (answers,)."""
+        """Index of each answer's instance, shape (answers,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     def get_answers(self, position: int) -> tuple[str, ...]:
-        """Return the answers of one instance."""
+        """Return an instance's answers."""
         codes = self.codes[self.starts[position] : self.starts[position + 1]]
         return tuple(self.texts[code] for code in codes)
 
@@ -54,7 +54,7 @@ Answers = Sequence[tuple[str, ...]] | CodedAnswers
 
 
 def encode_answers(answers: Answers) -> CodedAnswers:
-    """Return answers in coded form. Answers that have it already are returned unchanged."""
+    """Encode answers as numbers. Encoded answers are returned unchanged."""
     if isinstance(answers, CodedAnswers):
         return answers
     code_of: dict[str, int] = {}
@@ -65,14 +65,14 @@ def encode_answers(answers: Answers) -> CodedAnswers:
 
 
 def index_labels(task: Task, answers: CodedAnswers) -> Counts:
-    """Return the class number of each answer, -1 for an invalid label, shape (answers,)."""
+    """Return each answer's class number, or -1 for an invalid label, shape (answers,)."""
     number_of = {label: number for number, label in enumerate(task.labels)}
     numbers = [number_of.get(text, -1) for text in answers.texts]
     return np.asarray(numbers, np.int64)[answers.codes]
 
 
 def check_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> None:
-    """Raise DataError if the answers do not have the shape that the task's kind requires."""
+    """Raise DataError if answers do not have the form of the task's kind."""
     if len(predictions) != len(golds):
         raise DataError(
             f"{task.name}: There are {len(predictions)} predictions for {len(golds)} "

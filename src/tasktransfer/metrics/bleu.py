@@ -25,12 +25,12 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @lru_cache(maxsize=1 << 16)
 def split_words(text: str) -> tuple[str, ...]:
-    """Return the words and single punctuation marks of a text, in lower case."""
+    """Split a text into lower-case words and single punctuation marks."""
     return tuple(_WORD.findall(text.lower()))
 
 
 def tally_ngrams(predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
-    """Return each reply's contribution to the sums of corpus BLEU, shape (n, ``WIDTH``)."""
+    """Return each reply's terms in the sums of corpus BLEU, shape (n, ``WIDTH``)."""
     pairs = zip(range(len(predictions)), range(len(golds)), strict=True)
     rows = [
         _build_ngram_row(
@@ -55,13 +55,13 @@ def _list_grams(text: tuple[str, ...], order: int) -> list[tuple[str, ...]]:
 
 
 def compute_mean_bleu(sums: Sums) -> Sums:
-    """Compute AVG BLEU, 0 to 1, from sums (..., ``WIDTH``)."""
+    """Compute AVG BLEU, 0 to 1, from summed tallies (..., ``WIDTH``)."""
     mean: Sums = compute_bleu_by_order(sums).mean(axis=-1)
     return mean
 
 
 def compute_bleu_by_order(sums: Sums) -> Sums:
-    """Return BLEU-1 to BLEU-4, 0 to 1, of shape (..., 4).
+    """Compute BLEU-1 to BLEU-4, 0 to 1, of shape (..., 4).
 
     They are 0 for orders without correct n-grams.
     """

@@ -24,7 +24,7 @@ _INVALID = -1
 
 
 def compute_ratio(part: Sums, whole: Sums) -> Sums:
-    """Return ``part / whole`` by element, or 0 if the whole is 0."""
+    """Compute ``part / whole`` elementwise, with 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros_like(part, dtype=np.float64), where=whole != 0)
 
 
@@ -46,7 +46,7 @@ class IndexedAnswers:
 
 
 def index_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> IndexedAnswers:
-    """Return predicted and gold answers as class numbers, each with the row of its instance."""
+    """Return predicted and gold answers as class numbers with the index of their instance."""
     guessed, wanted = index_labels(task, predictions), index_labels(task, golds)
     paired = task.kind != "multi_label"
     return IndexedAnswers(
@@ -82,7 +82,7 @@ def compute_proportion(sums: Sums) -> Sums:
 
 
 def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Counts:
-    """Return the class numbers that an F1 counts. -1 is the class of invalid predictions."""
+    """Return the classes that an F1 counts. The number -1 stands for invalid predictions."""
     indices = spec.label_indices
     if indices is None:
         indices = tuple(range(_INVALID, task.classes))
@@ -92,7 +92,7 @@ def list_counted_classes(task: Task, spec: MetricSpec, fidelity: Scoring) -> Cou
 
 
 def count_f1_columns(task: Task, spec: MetricSpec, fidelity: Scoring) -> int:
-    """Return the number of columns of an F1's tally.
+    """Return the number of columns in the tally of an F1.
 
     There are three columns per class, or three columns for micro-F1.
 
@@ -147,14 +147,14 @@ def compute_f1(spec: MetricSpec, sums: Sums) -> Sums:
 def _count_occurrences(
     answers: IndexedAnswers, instances: Counts, numbers: Counts, counted: Counts
 ) -> Sums:
-    """Count each instance's answers of each counted class, shape (n, counted)."""
+    """Count each class's occurrences in each instance's answers, shape (n, counted)."""
     places = answers.classes + 1
     counts = np.bincount(instances * places + numbers + 1, minlength=answers.instances * places)
     return counts.reshape(-1, places)[:, counted + 1].astype(np.float64)
 
 
 def build_average_error(task: Task, spec: MetricSpec) -> ConfigError:
-    """Return the error for a card whose metric has an invalid average."""
+    """Return the error about a card whose metric has an invalid average."""
     return ConfigError(
         f"{task.name}, metrics: {spec.average!r} is not an average of {spec.name}. Use micro or "
         f"macro{'' if spec.name == 'token_f1' else ', or weighted'} in the task's card."
@@ -165,12 +165,12 @@ def build_average_error(task: Task, spec: MetricSpec) -> ConfigError:
 
 
 def score_answers(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
-    """Return the fraction of each instance's answers that are correct, 0 to 1, shape (n,)."""
+    """Compute the fraction of correct answers of each instance, 0 to 1, shape (n,)."""
     return compute_proportion(tally_accuracy(index_answers(task, predictions, golds)))
 
 
 def compute_label_set_f1(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
-    """Return each instance's F1 of predicted and gold label sets, of shape (n,).
+    """Compute the F1 of predicted and gold label sets of each instance, shape (n,).
 
     It is 1 if both sets are empty, and is restricted to the labels of the card's first metric.
     """
@@ -182,14 +182,14 @@ def compute_label_set_f1(task: Task, predictions: CodedAnswers, golds: CodedAnsw
 
 
 def compute_fractions(task: Task, answers: CodedAnswers) -> Sums:
-    """Return each rating as a fraction of its scale, NaN if it is not on the scale, shape (n,)."""
+    """Convert ratings to fractions of the scale, NaN for invalid ratings, shape (n,)."""
     return np.array([compute_fraction(task, text) for text in answers.texts])[answers.codes]
 
 
 def tally_ratings(
     task: Task, spec: MetricSpec, predictions: CodedAnswers, golds: CodedAnswers
 ) -> Sums:
-    """Return each rating's correctness, 0 to 1, and its count, 1, shape (n, 2).
+    """Return each rating's correctness (0 to 1) and a count of 1, shape (n, 2).
 
     For ``accuracy``, a rating is correct if it is in the same half of the scale as the gold rating.
     For ``closeness``, correctness is 1 minus the distance from the gold rating as a fraction of the

@@ -48,16 +48,16 @@ class Measure:
     scale: Scale = "logit"
 
     def is_better(self, value: float, than: float) -> bool:
-        """Return whether a value is better than another. A NaN is never better."""
+        """Return whether a value is better than another, which is false for NaN."""
         return value > than if self.higher_is_better else value < than
 
     @property
     def worst(self) -> float:
-        """A value that is worse than every other value."""
+        """Value that is worse than all others."""
         return -inf if self.higher_is_better else inf
 
     def is_in_range(self, value: float) -> bool:
-        """Return whether a value is in the measure's range, with a tolerance for rounding.
+        """Return whether a value is in the measure's range, allowing for rounding.
 
         A weighted mean of ones may exceed one by a rounding error, which must not stop a training.
         """
@@ -66,7 +66,7 @@ class Measure:
 
 
 def compute_pearson(predicted: Values, gold: Values) -> float:
-    """Compute Pearson's correlation, which is defined as 0 if either side is constant."""
+    """Compute Pearson's correlation, or 0 if either side is constant."""
     centred = predicted - predicted.mean(), gold - gold.mean()
     norm = np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
     return float((centred[0] * centred[1]).sum() / norm) if norm > 0 else 0.0
@@ -83,7 +83,7 @@ def compute_spearman(predicted: Values, gold: Values) -> float:
 
 
 def compute_kendall(predicted: Values, gold: Values) -> float:
-    """Compute Kendall's tau-b, which is defined as 0 if either side is constant."""
+    """Compute Kendall's tau-b, or 0 if either side is constant."""
     from scipy.stats import kendalltau  # noqa: PLC0415
 
     value = float(kendalltau(predicted, gold).statistic)
@@ -150,12 +150,12 @@ PACKAGE_MEASURES = tuple(MEASURES)
 
 
 def list_row_measures() -> tuple[str, ...]:
-    """Return the names of measures that are not computed from sums over instances."""
+    """Return the names of measures that cannot be computed from sums over instances."""
     return tuple(measure.name for measure in MEASURES.values() if measure.of_rows)
 
 
 def find_invalid_value(values: dict[str, float]) -> str | None:
-    """Return a description of the first measure with an invalid value, or None if all are valid.
+    """Describe the first measure with an invalid value, or return None if all are valid.
 
     Unknown measures may have any value.
     """
@@ -167,7 +167,7 @@ def find_invalid_value(values: dict[str, float]) -> str | None:
 
 
 def convert_answers_to_numbers(task: Task, answers: Answers) -> list[float]:
-    """Return each answer as a number.
+    """Convert answers to numbers.
 
     For a rating task this is the rating. Otherwise it is the label if all labels of the task are
     numbers, or else the label's position in the card.

@@ -26,7 +26,7 @@ def compute_micro_f1(sums: Sums) -> Sums:
 
 
 def compute_label_set_f1(sums: Sums) -> Sums:
-    """Return F1 of each instance, of shape (n,).
+    """Compute each instance's F1 over label sets, shape (n,).
 
     It is 1 if predicted and gold labels are both empty.
     """

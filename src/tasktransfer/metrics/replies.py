@@ -21,7 +21,7 @@ Words = tuple[str, ...]
 
 
 def tally_replies(name: str, guesses: CodedAnswers, right: CodedAnswers) -> Sums:
-    """Return a metric of each reply with its best gold answer, and its count, 1, shape (n, 2)."""
+    """Score each reply against its best gold answer, with a count of 1, shape (n, 2)."""
     metric = METRICS[name]
     sums = np.ones((len(right), 2))
     for row in range(len(right)):
@@ -99,7 +99,7 @@ def _measure_common_subsequence(first: Sequence[str], second: Sequence[str]) -> 
 
 
 def _align_words(hypothesis: Words, reference: Words) -> list[tuple[int, int]]:
-    """Return the positions of equal words as pairs (hypothesis, reference), in order.
+    """Align equal words, and return their positions (hypothesis, reference) in order.
 
     Each word is used once. The search begins at the end, as in NLTK.
     """

@@ -16,7 +16,7 @@ Scores = Callable[[Numbers, Numbers], Floats]
 
 
 def compute_diagonal_precision(scores: Floats) -> Floats:
-    """Return P@1 of each row, of shape (rows,).
+    """Compute P@1 of each row, whose gold candidate is on the diagonal, shape (rows,).
 
     It is 1 if the score on the diagonal is the highest of its row, 1/n in an n-way tie (the
     expectation for a random choice), and 0 otherwise.
@@ -28,7 +28,7 @@ def compute_diagonal_precision(scores: Floats) -> Floats:
 def select_block_rows(
     count: int, size: int, *, most: int | None = None, drop_last: bool = False
 ) -> Numbers:
-    """Return the row numbers of all blocks of consecutive rows, or of ``most`` of these blocks.
+    """Return the rows in blocks of consecutive rows, at most ``most`` blocks.
 
     The composition of blocks affects the measure. Rows of one dialogue are hard to distinguish, and
     rows sampled individually from a large test set would rarely share a dialogue. So complete
@@ -61,7 +61,7 @@ def select_block_rows(
 
 
 def split_blocks(order: Numbers, size: int) -> Iterator[Numbers]:
-    """Yield blocks of consecutive rows, of which the last may be smaller."""
+    """Yield blocks of consecutive rows, where the last block may be smaller."""
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]
 
@@ -69,7 +69,7 @@ def split_blocks(order: Numbers, size: int) -> Iterator[Numbers]:
 def compute_p_at_1(
     scores: Scores, order: Numbers, size: int, replies: Numbers | None = None
 ) -> Floats:
-    """Return P@1 of each row, shape (rows,), by row number.
+    """Compute P@1 of each row, in the order of row numbers, shape (rows,).
 
     Args:
         scores: function that scores candidates.

@@ -24,7 +24,7 @@ The same golds are scored after every epoch, by several metrics, and in every ru
 
 
 def normalise_answer(text: str) -> str:
-    """Return a text in lower case, without punctuation and articles, and with single spaces.
+    """Normalise a text: lower case, single spaces, no punctuation and articles.
 
     This is the normalisation of SQuAD's and T5's evaluation, which the toolkit uses too.
     """
@@ -44,7 +44,7 @@ class NormalisedTexts:
 
     @cached_property
     def best(self) -> Sums:
-        """Common, predicted and gold tokens with each instance's best gold answer, shape (n, 3).
+        """Token counts (common, predicted, gold) with each best gold answer, shape (n, 3).
 
         The best answer has the highest F1, and is the first in a tie. An empty prediction for an
         empty gold answer counts as one correct token.
@@ -62,7 +62,7 @@ class NormalisedTexts:
 
 
 def tally_exact_match(task: Task, spec: MetricSpec, texts: NormalisedTexts) -> Sums:
-    """Count each instance's exact match, 0 or 1, and the instance, shape (n, 2).
+    """Return each instance's exact match (0 or 1) and a count of 1, shape (n, 2).
 
     Unanswerable instances are not counted if the card leaves them out.
 
@@ -87,7 +87,7 @@ def tally_exact_match(task: Task, spec: MetricSpec, texts: NormalisedTexts) -> S
 
 
 def count_token_f1_columns(task: Task, spec: MetricSpec) -> int:
-    """Return the number of columns of a token-F1's tally."""
+    """Return the number of columns in the tally of a token-F1."""
     if spec.average not in ("micro", "macro"):
         raise build_average_error(task, spec)
     return 2 if spec.average == "macro" else 3
@@ -114,7 +114,7 @@ def compute_token_f1(tokens: Sums) -> Sums:
 
 
 def score_texts(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> Sums:
-    """Return each instance's token-F1 with its best gold answer, shape (n,).
+    """Compute each instance's token-F1 with its best gold answer, shape (n,).
 
     If the card has no token-F1, the result is the exact match.
     """
@@ -131,7 +131,7 @@ def score_texts(task: Task, predictions: CodedAnswers, golds: CodedAnswers) -> S
 def normalise_texts(
     spec: MetricSpec, predictions: CodedAnswers, golds: CodedAnswers, fidelity: Scoring
 ) -> NormalisedTexts:
-    """Return the normalised texts for a metric. Unanswerable texts become the empty string.
+    """Normalise texts for a metric, where unanswerable texts become "".
 
     The result is the same for metrics with the same unanswerable phrases.
     """
@@ -172,7 +172,7 @@ def _find_best_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
 
 
 def _find_last_overlap(predicted: str, right: Sequence[str]) -> _Overlap:
-    """Return the overlap with the last gold answer that shares a token, as the toolkit does.
+    """Return the token overlap with the last gold answer that shares a token.
 
     It is (0, 0, 0) if there is none. The toolkit intends to use the best gold answer.
     """
@@ -198,13 +198,13 @@ def _compute_overlap_f1(overlap: _Overlap) -> float:
 
 
 def clear_caches() -> None:
-    """Forget the normalised texts and compared pairs, to free their memory."""
+    """Clear the caches of normalised texts and compared pairs."""
     _normalise_for_metric.cache_clear()
     _count_overlap.cache_clear()
 
 
 def quotes_dialogues(task: Task) -> bool:
-    """Return whether answers quote the dialogue, so that shared files contain them in codes."""
+    """Return whether a task's answers quote dialogues, so that shared files encode them."""
     return task.kind == "span"
 
 
@@ -222,7 +222,7 @@ class WordCodes:
         self.codes: dict[str, str] = {}
 
     def encode_text(self, text: str) -> str:
-        """Return a text with words replaced by codes, or the unanswerable phrase it begins with."""
+        """Encode the words of a text, except an unanswerable phrase at its beginning."""
         normal = normalise_answer(text)
         for phrase in self.phrases:
             if f"{normal} ".startswith(f"{phrase} "):

@@ -32,7 +32,7 @@ MEASURES = ("precision", "recall", "f1")
 
 
 def find_most_frequent_answer(predictions: pa.ChunkedArray) -> tuple[str, float]:
-    """Return the most frequent answer of a column of lists, and its fraction, 0-1.
+    """Find the most frequent answer in a column of lists, and its fraction, 0-1.
 
     The parts of the answer are joined by ", ". If several answers are equally frequent, the first
     one is returned.
@@ -44,7 +44,7 @@ def find_most_frequent_answer(predictions: pa.ChunkedArray) -> tuple[str, float]
 
 
 def is_collapsed(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
-    """Return whether a single answer makes up at least ``LEAST_SHARE`` of a run's answers.
+    """Return whether a run gives one answer in at least ``LEAST_SHARE`` of all cases.
 
     Args:
         predictions: answers, a column of lists.
@@ -76,12 +76,12 @@ class LabelAnswers:
 
     @cached_property
     def units(self) -> Units:
-        """The dialogues as resampled units."""
+        """Dialogues as the units that are resampled."""
         return build_dialogue_units(self.dialogues)
 
     @cached_property
     def counts(self) -> Floats:
-        """Hits, predictions and gold answers by label and dialogue, (labels, dialogues, 3)."""
+        """Numbers of hits, predictions and golds by label and dialogue, (labels, dialogues, 3)."""
         every = np.arange(self.labels)
         predicted, gold = self.predicted[:, None] == every, self.gold[:, None] == every
         tally = np.stack([predicted & gold, predicted, gold], axis=-1).astype(np.float64)
@@ -106,7 +106,7 @@ class LabelScores:
 
 
 def read_label_answers(rows: pa.Table, task: Task, seed: int) -> LabelAnswers:
-    """Return the answers in the rows of one task (``results.rows``)."""
+    """Read label answers from the rows of a task (``results.rows``)."""
     predicted = index_labels(task, encode_answers(rows["prediction"]))
     gold = index_labels(task, encode_answers(rows["gold"]))
     names = [
@@ -117,7 +117,7 @@ def read_label_answers(rows: pa.Table, task: Task, seed: int) -> LabelAnswers:
 
 
 def compute_label_scores(runs: Sequence[LabelAnswers]) -> Iterator[LabelScores]:
-    """Yield the scores of each label that occurs, over runs with different seeds.
+    """Yield the scores of each label over runs with different seeds.
 
     Precision is undefined for a label that is never predicted, and recall for a label without
     instances. Their values are NaN.
@@ -162,7 +162,7 @@ def _compute_measure(number: int, sums: Floats) -> Floats:
 
 
 def _compute_measures(sums: Floats) -> Floats:
-    """Return precision, recall and F1 in points, (..., 3), from sums of ``LabelAnswers.counts``."""
+    """Compute precision, recall and F1 in points, (..., 3), from summed counts."""
     hits, predicted, gold = np.moveaxis(sums, -1, 0)
     parts = [(hits, predicted), (hits, gold), (2 * hits, predicted + gold)]
     return np.asarray(
@@ -171,7 +171,7 @@ def _compute_measures(sums: Floats) -> Floats:
 
 
 def count_confusions(runs: Sequence[LabelAnswers]) -> Counter[tuple[int, int]]:
-    """Count pairs of gold and predicted labels over runs. -1 is an answer that is not a label."""
+    """Count pairs of gold and predicted labels over runs, with -1 for invalid labels."""
     counts: Counter[tuple[int, int]] = Counter()
     for run in runs:
         counts.update(zip(run.gold.tolist(), run.predicted.tolist(), strict=True))

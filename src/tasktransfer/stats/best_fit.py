@@ -40,14 +40,14 @@ class BestFit:
     """Degrees of freedom of the intervals' t distribution; at least 1."""
 
     def compute_band(self, at: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the line and both ends of the 95 % interval of the mean of y, at given x."""
+        """Compute the fitted line and the 95 % interval of the mean of y, at given x."""
         line = self.intercept + self.slope * at
         without = self.intercepts[:, None] + self.slopes[:, None] * at
         half = self._compute_half_width(without - line)
         return line, line - half, line + half
 
     def compute_slope_interval(self) -> tuple[float, float]:
-        """Return both ends of the slope's 95 % interval."""
+        """Compute the slope's 95 % interval."""
         half = float(self._compute_half_width(self.slopes - self.slope))
         return self.slope - half, self.slope + half
 
@@ -61,7 +61,7 @@ class BestFit:
 def fit_line(
     x: Floats, y: Floats, sources: Sequence[str], targets: Sequence[str]
 ) -> BestFit | None:
-    """Fit the least-squares line of y on x through cells, and the lines without each task.
+    """Fit the least-squares line of y on x, also with each task left out.
 
     Args:
         x, y: one number per cell.
@@ -92,7 +92,7 @@ def fit_line(
 
 
 def compute_mean_interval(values: Floats) -> tuple[float, float, float]:
-    """Return the mean and both ends of its 95 % interval (Student's t, independent values).
+    """Compute a mean and its 95 % interval (Student's t, independent values).
 
     The ends are NaN for one value.
     """

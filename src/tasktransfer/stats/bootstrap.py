@@ -87,7 +87,7 @@ class Trainings:
 
     @property
     def moved(self) -> Floats:
-        """The change of each score on other test sets, shape (seeds, test sets).
+        """Change of each score on resampled test sets, shape (seeds, test sets).
 
         It is centred, because the mean over test sets is the bias of resampling.
         """
@@ -96,7 +96,7 @@ class Trainings:
         return moved
 
     def select_seeds(self, seeds: Sequence[int]) -> Trainings:
-        """Return the trainings of some seeds, in that order."""
+        """Select the trainings with given seeds, in that order."""
         at = [self.seeds.index(seed) for seed in seeds]
         resampled = None if self.resampled is None else self.resampled[at]
         return Trainings(tuple(seeds), self.scores[at], resampled)
@@ -121,7 +121,7 @@ class Estimate:
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean delta in points, or NaN if unknown."""
+        """Standard error of the mean delta in points, or NaN if it is unknown."""
         return float(sum(variance for variance, _ in self.parts)) ** 0.5 if self.parts else np.nan
 
 
@@ -145,7 +145,7 @@ def estimate_delta(
     *,
     more_baselines: bool = False,
 ) -> Estimate:
-    """Estimate the mean delta of a cell and its variances, over the seeds that both sides have.
+    """Estimate a cell's mean delta and its variances, over the seeds of both sides.
 
     Args:
         transfer, baseline: trainings; both or neither have resampled scores, on the same resamples.
@@ -193,7 +193,7 @@ def estimate_delta(
 
 
 def _compute_seed_parts(transfer: Floats, baseline: Floats) -> list[tuple[Floats, float]]:
-    """Return the parts of V_seed with their degrees of freedom.
+    """Return the components of V_seed with their degrees of freedom.
 
     Values have shape (seeds, ...), and the baselines begin with those of the runs' seeds. One seed
     has no variance, so its part is left out.
@@ -211,21 +211,21 @@ def _compute_seed_parts(transfer: Floats, baseline: Floats) -> list[tuple[Floats
 
 
 def compute_confidence(estimated: Estimate) -> Confidence:
-    """Compute interval and test of one mean delta, see ``compute_confidences``."""
+    """Compute interval and test of one mean delta (see ``compute_confidences``)."""
     return compute_confidences([estimated])[0]
 
 
 def compute_mean_confidence(
     trainings: Trainings, units: Units | None, *, least: float = 0.0, most: float = 100.0
 ) -> Confidence:
-    """Compute the interval of a mean score, and the test of 0, see ``compute_mean_confidences``."""
+    """Compute the interval and test of one mean score (see ``compute_mean_confidences``)."""
     return compute_mean_confidences([(trainings, units)], least=least, most=most)[0]
 
 
 def compute_mean_confidences(
     several: Sequence[tuple[Trainings, Units | None]], *, least: float = 0.0, most: float = 100.0
 ) -> list[Confidence]:
-    """Compute the interval of each mean score, and the test of 0.
+    """Compute each mean score's interval and its test against 0.
 
     A score near an end of its scale varies more towards the middle than towards the end. So the
     interval is computed on the score's logit, and lies within the scale. For correlations, from
@@ -300,7 +300,7 @@ def _compute_regular_confidences(estimates: Sequence[Estimate]) -> list[Confiden
     shares = (variances / error[:, None] ** 2) ** _SHARE_POWER
 
     def compute_half_width(level: npt.ArrayLike) -> Floats:
-        """Return half the width of the interval with this error probability, in standard errors."""
+        """Compute the half width of an interval in standard errors, given its error probability."""
         tail = np.asarray(level, np.float64)[..., None] / 2
         normal = special.ndtri(tail) ** 2
         more = special.stdtrit(degrees, tail) ** 2 - normal
@@ -347,7 +347,7 @@ def _build_degenerate_confidence(estimated: Estimate) -> Confidence:
 
 
 def compute_q_values(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the Benjamini-Hochberg q of each p. NaN stays NaN, and does not count as a test.
+    """Compute Benjamini-Hochberg q-values from p-values. NaN does not count as a test.
 
     The procedure is proven to control its rate for independent tests and for positively dependent
     one-sided tests (Benjamini and Yekutieli 2001). Two-sided tests that share baselines and test

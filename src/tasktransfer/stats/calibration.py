@@ -20,14 +20,14 @@ LEAST, MOST = 1e-4, 1e2
 
 
 def compute_confidence(logits: Floats, temperature: float) -> Floats:
-    """Return the probability of the most probable label, (instances,)."""
+    """Return the probability of each instance's most probable label, (instances,)."""
     scaled = (logits - logits.max(axis=1, keepdims=True)) / temperature
     confidence: Floats = 1 / np.exp(scaled).sum(axis=1)
     return confidence
 
 
 def fit_temperature(logits: Floats, golds: Labels) -> float:
-    """Return the temperature with the smallest log loss, between ``LEAST`` and ``MOST``.
+    """Find the temperature with the lowest log loss, between ``LEAST`` and ``MOST``.
 
     Without an error, the log loss has no minimum. Then the gold label's target is (n + 1) / (n + 2)
     for n instances, and the other labels share the rest (Platt 1999).
@@ -58,7 +58,7 @@ def fit_temperature(logits: Floats, golds: Labels) -> float:
 
 
 def compute_calibration_error(logits: Floats, golds: Labels, temperature: float) -> float:
-    """Return the expected calibration error in points, with bins of the same width.
+    """Compute the expected calibration error in points, with bins of equal width.
 
     It is the mean difference between confidence and accuracy over bins of the confidence, weighted
     by their instances.
@@ -76,14 +76,14 @@ def _compute_error(confidence: Floats, logits: Floats, golds: Labels) -> float:
 def compute_crossfitted_error(
     logits: Floats, golds: Labels, clusters: Sequence[str], seed: int = 0
 ) -> float:
-    """Return the calibration error with ``crossfit_confidence``."""
+    """Compute the calibration error of ``crossfit_confidence``."""
     return _compute_error(crossfit_confidence(logits, golds, clusters, seed), logits, golds)
 
 
 def crossfit_confidence(
     logits: Floats, golds: Labels, clusters: Sequence[str], seed: int = 0
 ) -> Floats:
-    """Return the probability of each most probable label, with temperatures of other dialogues.
+    """Compute confidences with temperatures that are fitted on other dialogues.
 
     Dialogues are split into ``FOLDS`` parts. Each part is scaled by the temperature of the others.
 
@@ -102,7 +102,7 @@ def crossfit_confidence(
 
 
 def compute_reliability(confidence: Floats, is_right: Flags) -> list[dict[str, float]]:
-    """Return mean confidence and accuracy in percent for each bin that has instances.
+    """Compute mean confidence and accuracy in percent for each non-empty bin.
 
     The bins are the same as for the calibration error.
     """
@@ -122,7 +122,7 @@ def compute_reliability(confidence: Floats, is_right: Flags) -> list[dict[str, f
 def suggest_threshold(
     confidence: Floats, is_right: Flags, accuracy: float = ACCURACY
 ) -> float | None:
-    """Return the probability below which a person should label an input, or None if unknown.
+    """Suggest the probability below which a person should check a label, or return None.
 
     It keeps the most instances among the thresholds with an accuracy of at least ``accuracy``. The
     accuracy of n kept instances with r right labels is estimated by (r + 1) / (n + 2). So a few
@@ -138,7 +138,7 @@ def suggest_threshold(
 def compute_coverage(
     confidence: Floats, is_right: Flags, thresholds: Sequence[float]
 ) -> list[dict[str, float | None]]:
-    """Return coverage and accuracy in percent for minimum probabilities.
+    """Compute coverage and accuracy in percent for minimum probabilities.
 
     Coverage is the fraction of instances whose best label is at least as probable. The accuracy of
     no instance is None.

@@ -94,7 +94,7 @@ def score_tallies(
     finish: Callable[[Floats], npt.ArrayLike],
     measure: Measure,
 ) -> Scored:
-    """Score a run whose measure is computed from sums over instances.
+    """Score a run by a measure that is computed from sums over instances.
 
     Args:
         tallies: contribution of each instance to the sums, shape (instances, columns).
@@ -117,7 +117,7 @@ def score_tallies(
 
 
 def score_answers(rows: pa.Table, task: Task, fidelity: Scoring = "default") -> Scored:
-    """Score a run by a task's own score.
+    """Score a run by its task's score.
 
     Args:
         rows: rows of one task (``results.rows``).
@@ -133,14 +133,14 @@ def score_answers(rows: pa.Table, task: Task, fidelity: Scoring = "default") -> 
 
 @lru_cache(maxsize=64)
 def _build_units(names: tuple[str, ...]) -> Units:
-    """Return the units of a test set, which thousands of runs share to save memory."""
+    """Return a test set's units, shared by thousands of runs to save memory."""
     return build_dialogue_units(names)
 
 
 def score_rank_correlation(
     predicted: Floats, gold: Floats, units: Units, weights: Weights
 ) -> Scored:
-    """Score a run by Spearman's correlation x 100, which is not computed from sums.
+    """Score a run by Spearman's correlation x 100.
 
     Args:
         predicted, gold: values, shape (items,).
@@ -166,7 +166,7 @@ class Cell:
     scale: Scale
 
     def pair_seeds(self, other: Cell) -> Trainings:
-        """Return the runs, with a run without training repeated for each seed of ``other``."""
+        """Return the runs, repeating an untrained run for each seed of ``other``."""
         if self.trainings.seeds != (NO_SEED,):
             return self.trainings
         seeds = other.trainings.seeds
@@ -174,13 +174,13 @@ class Cell:
         return Trainings(seeds, repeated.scores, repeated.resampled)
 
     def subtract(self, other: Cell) -> Estimate:
-        """Return the mean difference from another cell, over the seeds that both have."""
+        """Return the mean difference from another cell over the seeds of both."""
         units = get_shared_units(self.units, other.units)
         return estimate_delta(self.pair_seeds(other), other.pair_seeds(self), units)
 
 
 def gather_cells(runs: Iterable[tuple[Key, int, Scored]]) -> dict[Key, Cell]:
-    """Gather runs into cells by name, in the order of their first runs.
+    """Group runs into cells by name, in the order of their first runs.
 
     Args:
         runs: names of the run's cell, its seed (or ``NO_SEED``), and its score. Of several runs
@@ -204,14 +204,14 @@ def _build_cell(of_seeds: Mapping[int, Scored]) -> Cell:
 
 
 def get_shared_units(units: Units | None, other: Units | None) -> Units | None:
-    """Return the units if both sides share a test set, and None otherwise."""
+    """Return the units of two sides if they share a test set, otherwise None."""
     if units is None or other is None:
         return None
     return units if (units.names, units.digest) == (other.names, other.digest) else None
 
 
 def compute_mean_cell(several: Sequence[Cell]) -> Cell:
-    """Return the mean of cells with randomly resampled test sets, over the seeds that all have.
+    """Return the mean of cells on one resampled test set, over their common seeds.
 
     Its units come from the test set with the fewest clusters, which is conservative for the degrees
     of freedom.
@@ -231,7 +231,7 @@ def compute_mean_cell(several: Sequence[Cell]) -> Cell:
 
 
 def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
-    """Return the mean of cells with different test sets, over the seeds that all have.
+    """Return the mean of cells on different test sets, over their common seeds.
 
     The same cluster may be in several test sets, and is then left out of all of them at once.
     """
@@ -261,7 +261,7 @@ def build_cell_table(
     family: Callable[[Key, str], object] = lambda *_: None,
     references: Mapping[Key, Cell] | None = None,
 ) -> pd.DataFrame:
-    """Build a table with a row per cell, and a row per difference from an available reference.
+    """Build a table with one row per cell and one per difference from a reference.
 
     Args:
         cells: names -> cell.
@@ -313,7 +313,7 @@ def build_cell_table(
 
 
 def is_testable(seeds: Sequence[int], *compared: Cell) -> bool:
-    """Return whether there are several seeds, or nothing was trained."""
+    """Return whether a difference can be tested: several seeds, or nothing trained."""
     return len(seeds) > 1 or all(cell.trainings.seeds == (NO_SEED,) for cell in compared)
 
 

@@ -64,7 +64,7 @@ class Target:
 
 
 def split_dialogues(dialogues: int, chance: np.random.Generator, splits: int = SPLITS) -> Halves:
-    """Return flags of the dialogues in the first, smaller half of random splits.
+    """Return masks of the dialogues in the smaller half of random divisions.
 
     They have the shape (splits, dialogues).
     """
@@ -74,7 +74,7 @@ def split_dialogues(dialogues: int, chance: np.random.Generator, splits: int = S
 
 
 def select_best_source(means: Floats, values: Floats) -> Floats:
-    """Return the values of the sources with the best mean, or 0 if no mean is above 0.
+    """Return the values of the best source by mean, or 0 if no mean is above 0.
 
     Args:
         means: shape (..., sources, targets), NaN if there is no pair.
@@ -92,7 +92,7 @@ def select_best_source(means: Floats, values: Floats) -> Floats:
 
 
 def compute_heldout_deltas(halves: Floats) -> Floats:
-    """Return the deltas of the sources that the other seeds select on the other half.
+    """Return the held-out deltas of sources selected on the other seeds and half.
 
     Args:
         halves: shape (2, ..., sources, seeds), with at least two seeds.
@@ -110,7 +110,7 @@ def compute_heldout_deltas(halves: Floats) -> Floats:
 
 
 def compute_mean_over_seeds(values: Floats) -> tuple[float, float, float]:
-    """Return the mean of (targets, seeds) and its interval by Student's t over seeds.
+    """Compute the mean of (targets, seeds), with a 95 % interval over seeds (Student's t).
 
     The interval is NaN with one seed, or if all values are the same because the baseline is always
     selected.
@@ -127,7 +127,7 @@ def compute_mean_over_seeds(values: Floats) -> tuple[float, float, float]:
 def simulate_half_width(
     targets: Sequence[Target], chance: np.random.Generator, studies: int = STUDIES
 ) -> float:
-    """Return the half width around 0 that contains 95 % of held-out means without effects."""
+    """Simulate the half width around 0 with 95 % of held-out means if there is no effect."""
     # Differences between seeds on a dialogue are already part of the noise of seeds.
     common = sum(float(np.nansum(target.pulls.mean(axis=1) ** 2)) for target in targets)
     of_seeds = sum(
@@ -145,7 +145,7 @@ def simulate_half_width(
 def _simulate_noise(
     target: Target, kept: float, chance: np.random.Generator, studies: int
 ) -> Floats:
-    """Simulate the held-out means of studies without effects, shape (studies,).
+    """Simulate the held-out means of studies without any effect, shape (studies,).
 
     ``kept`` is the part of the dialogues' influence that is common to all seeds.
     """

@@ -14,7 +14,7 @@ _DRAWN_AT_ONCE = 1 << 22
 
 
 def resample_spearman(one: Floats, other: Floats, weights: npt.NDArray[np.float32]) -> Floats:
-    """Compute Spearman's correlation of resampled items.
+    """Compute Spearman's correlation on resampled items.
 
     Args:
         one, other: values, shape (items,).
@@ -32,7 +32,7 @@ def resample_spearman(one: Floats, other: Floats, weights: npt.NDArray[np.float3
 
 
 def compute_percentile_interval(drawn: Floats, *names: str) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a mean over seeds, resampling seeds too.
+    """Compute the 95 % percentile interval of a mean over seeds, also resampling seeds.
 
     It is too narrow with few seeds.
 
@@ -50,7 +50,7 @@ def compute_percentile_interval(drawn: Floats, *names: str) -> tuple[float, floa
 def compare_raters(
     one: Floats, other: Floats, gold: Floats, weights: npt.NDArray[np.float32], contexts: int
 ) -> tuple[float, float, float, float]:
-    """Compare two raters' correlations with the same ratings, by resampling contexts.
+    """Compare two raters' correlations with common ratings by resampling contexts.
 
     Unlike Williams' test, this accounts for the dependence between items of one context.
 
@@ -79,7 +79,7 @@ def _compute_spearman(one: Floats, other: Floats) -> float:
 
 
 def _compute_ranks(values: Floats, weights: Floats) -> Floats:
-    """Return the mean rank of each item among the resampled items, shape (draws, items)."""
+    """Compute the mid-rank of each item among resampled items, shape (draws, items)."""
     _, group = np.unique(values, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))
@@ -100,7 +100,7 @@ def _compute_pearson(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def compute_williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[float, float]:
-    """Test whether two correlations that share a variable, r12 and r13, differ (Williams' test).
+    """Test whether two correlations with a common variable (r12, r13) differ (Williams' test).
 
     Williams (1959), in the form of Steiger (1980), equation 7; n - 3 degrees of freedom.
 
@@ -121,7 +121,7 @@ def compute_williams_test(r12: float, r13: float, r23: float, n: int) -> tuple[f
 def compute_split_half_agreement(
     ratings: list[list[float]], seed: int = 0, splits: int = 100
 ) -> float:
-    """Compute the split-half agreement of annotators.
+    """Compute the split-half agreement between annotators.
 
     It is Spearman's correlation between the mean ratings of two random halves of each item's
     annotators, averaged over splits. Items with one rating are left out. NaN if fewer than three
@@ -145,7 +145,7 @@ def compute_split_half_agreement(
 
 
 def compute_reliability(ratings: list[list[float]], agreement: float) -> float:
-    """Compute the reliability of the mean rating of all annotators by the Spearman-Brown formula.
+    """Compute the reliability of the annotators' mean rating (Spearman-Brown formula).
 
     It is the fraction of the mean's variance that is not due to annotators. Its square root is the
     highest possible correlation with that mean.

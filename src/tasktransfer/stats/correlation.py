@@ -45,7 +45,7 @@ class Correlation:
 
 
 def compute_matrix_correlation(a: Floats, b: Floats, *names: str) -> Correlation:
-    """Correlate the cells that two matrices both have.
+    """Compute the correlation of two matrices over the cells that both have.
 
     Args:
         a, b: matrices of tasks × tasks, with the same order of rows and columns; NaN if there is no
@@ -100,7 +100,7 @@ def _compute_interval(
 
 
 def _compute_p_value(a: Floats, b: Floats, random: np.random.Generator) -> float:
-    """Return the fraction of permutations of ``b`` whose correlation is at least as extreme."""
+    """Compute a permutation p-value: the fraction with at least as extreme a correlation."""
     tasks = len(a)
     in_full = tasks <= MOST_RENAMED_IN_FULL
     names = _list_permutations(tasks) if in_full else _sample_permutations(tasks, random)
@@ -117,12 +117,12 @@ def _compute_p_value(a: Floats, b: Floats, random: np.random.Generator) -> float
 
 
 def _list_permutations(tasks: int) -> NDArray[np.int64]:
-    """Return all permutations of the tasks' positions, the identity first."""
+    """Return all permutations of the tasks, starting with the identity."""
     return np.array(list(itertools.permutations(range(tasks))))
 
 
 def _sample_permutations(tasks: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Return the identity permutation, followed by ``RENAMINGS`` random permutations."""
+    """Return the identity and ``RENAMINGS`` random permutations of the tasks."""
     same = np.tile(np.arange(tasks), (RENAMINGS + 1, 1))
     same[1:] = random.permuted(same[1:], axis=1)
     return same
@@ -136,7 +136,7 @@ def _rank_entries(matrix: Floats) -> Floats:
 
 
 def _compute_weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Compute Spearman's correlation per draw, of values repeated by weights (draws × n)."""
+    """Compute Spearman's correlation of weighted values for each draw (draws × n)."""
     return _compute_weighted_pearson(
         weights @ _compute_rank_contributions(x).T,
         weights @ _compute_rank_contributions(y).T,
@@ -145,14 +145,14 @@ def _compute_weighted_spearman(x: Floats, y: Floats, weights: Floats) -> Floats:
 
 
 def _compute_rank_contributions(values: Floats) -> Floats:
-    """Return a matrix whose entry (i, j) is the contribution of value j to the mid-rank of i."""
+    """Return a matrix whose entry (i, j) is value j's contribution to the mid-rank of i."""
     column = values[:, None]
     result: Floats = (values < column) + 0.5 * (values == column)
     return result
 
 
 def _compute_weighted_pearson(x: Floats, y: Floats, weights: Floats | NDArray[np.bool_]) -> Floats:
-    """Compute Pearson's correlation of arrays, which broadcast, along the last axis.
+    """Compute Pearson's weighted correlation along the last axis of broadcast arrays.
 
     NaN for fewer than 3 weighted entries, or if one side is constant.
     """

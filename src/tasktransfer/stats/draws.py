@@ -68,17 +68,17 @@ class Units:
 
     @property
     def instances(self) -> int:
-        """The number of instances."""
+        """Number of instances in the test set."""
         return len(self.of_instance)
 
     @cached_property
     def count(self) -> int:
-        """The number of units."""
+        """Number of units that are resampled."""
         return int(self.of_instance.max(initial=-1)) + 1
 
     @cached_property
     def degrees(self) -> float:
-        """The degrees of freedom of the variance of a score over these units.
+        """Degrees of freedom of a score's variance over these units.
 
         They are the number of units minus 1 if all units have the same size, and fewer if some are
         much larger (Bell and McCaffrey's for the jackknife, with independent instances). They are
@@ -94,12 +94,12 @@ class Units:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the assignment of instances to units."""
+        """Digest of the assignment of instances to units."""
         content = np.ascontiguousarray(self.of_instance, np.int64).tobytes()
         return hashlib.sha256(self.kind.encode() + content).hexdigest()
 
     def sum_tally(self, tally: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Sum a tally (..., instances, columns) over each unit, to (..., units, columns)."""
+        """Sum a tally over each unit, from (..., instances, columns) to (..., units, columns)."""
         if self.count == self.instances:
             return tally
         order, starts = self._order
@@ -107,27 +107,27 @@ class Units:
 
     @cached_property
     def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The instances sorted by unit, and the position at which each unit begins."""
+        """Order of the instances by unit, and the index at which each unit begins."""
         order = np.argsort(self.of_instance, kind="stable")
         return order, np.searchsorted(self.of_instance[order], np.arange(self.count))
 
 
 def build_dialogue_units(ids: Sequence[str]) -> Units:
-    """Return the units of a test set, from the dialogue ID of each instance."""
+    """Group instances into units by dialogue ID."""
     numbers: dict[str, int] = {}
     of_instance = [numbers.setdefault(name, len(numbers)) for name in ids]
     return Units(np.array(of_instance, np.int64), "dialogue", tuple(numbers))
 
 
 def build_instance_units(count: int) -> Units:
-    """Return the units of a test set with unknown dialogues, in which every instance is a unit."""
+    """Make each instance a unit, for test sets with unknown dialogues."""
     return Units(np.arange(count), "instance")
 
 
 def compute_jackknife_scores(
     tally: npt.NDArray[Any], score: Callable[[npt.NDArray[Any]], npt.ArrayLike]
 ) -> Floats:
-    """Compute the scores without each unit in turn, scaled to have the variance over test sets.
+    """Compute scores with each unit left out, scaled to the variance over test sets.
 
     The variance over units (``ddof=1``) and the covariances of the result estimate those of the
     scores over other test sets.
@@ -151,7 +151,7 @@ def compute_jackknife_scores(
 
 
 def sample_unit_weights(dataset: str, target: str, units: int) -> Weights:
-    """Return the number of times that each unit is resampled, shape (RESAMPLES, units).
+    """Sample how often each unit is drawn, shape (RESAMPLES, units).
 
     Each row sums to units - 1. The random generator is seeded by the arguments, so every run on a
     test set has the same resamples. With fewer than two units, all weights are 0.
@@ -195,7 +195,7 @@ def resample_scores(
 
 
 def create_generator(*parts: str | Floats) -> np.random.Generator:
-    """Return a generator seeded by names and arrays (their shapes and all bits of their values)."""
+    """Create a generator whose seed is derived from names and arrays."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, str):

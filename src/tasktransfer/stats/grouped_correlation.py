@@ -53,7 +53,7 @@ class Grouped:
 
 
 def compute_grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
-    """Compute the correlation over all points, between models, or within models.
+    """Compute the correlation over all points, between models or within models.
 
     Args:
         models: models with at least one training, of at least one point.
@@ -81,7 +81,7 @@ def compute_grouped_correlation(models: Sequence[Model], over: Over) -> Grouped:
 
 
 def compute_correlation(models: Sequence[Model], over: Over) -> float:
-    """Compute only the correlation, without its interval."""
+    """Compute the correlation without an interval."""
     return _STATISTICS[over](models)
 
 
@@ -91,7 +91,7 @@ def _apply_fisher(correlations: Floats) -> Floats:
 
 
 def compute_point_correlation(points: npt.ArrayLike) -> float:
-    """Compute Spearman's correlation of points, shape (points, 2)."""
+    """Compute Spearman's correlation between two columns of points, shape (points, 2)."""
     both = np.asarray(points, np.float64)
     return compute_spearman(both[:, 0], both[:, 1])
 

@@ -29,7 +29,7 @@ def crossfit_probabilities(
     seed: int = 0,
     given: Labels | None = None,
 ) -> Floats:
-    """Return the probabilities of each instance from a model of other dialogues.
+    """Compute each instance's label probabilities by a model of other dialogues.
 
     Args:
         clusters: dialogue of each instance. All instances of a dialogue are in one fold.
@@ -60,7 +60,7 @@ def _has_other_folds(fold: Labels, places: Labels, given: Labels) -> bool:
 
 
 def _spread_labels(order: Labels, places: Labels, given: Labels, folds: int) -> Labels:
-    """Return a fold per dialogue, with dialogues of one label in consecutive folds.
+    """Assign dialogues to folds, such that each label is spread over the folds.
 
     The label of a dialogue with several labels is the one that the fewest instances have.
     """
@@ -74,7 +74,7 @@ def _spread_labels(order: Labels, places: Labels, given: Labels, folds: int) -> 
 
 
 def find_label_errors(probabilities: Floats, given: Labels) -> Flags:
-    """Return whether each label is a probable error, (instances,).
+    """Find the labels that are probably wrong, as a mask (instances,).
 
     Args:
         probabilities: out-of-sample probabilities, (instances, labels).

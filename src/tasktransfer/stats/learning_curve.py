@@ -45,7 +45,7 @@ class CurvePoint:
 
 
 def compute_curve(cells: Mapping[float, Cell]) -> list[CurvePoint]:
-    """Return the points of ``FRACTIONS``, and the forecast for ``NEXT``.
+    """Compute the points of a learning curve at ``FRACTIONS``, and its forecast at ``NEXT``.
 
     Args:
         cells: fraction → runs on samples of this size.
@@ -62,7 +62,7 @@ def compute_curve(cells: Mapping[float, Cell]) -> list[CurvePoint]:
 
 
 def _forecast_point(cells: Mapping[float, Cell], score: float) -> CurvePoint:
-    """Return the expected point for twice as many dialogues as the training set has.
+    """Forecast the point for twice as many dialogues as the training set has.
 
     Its interval covers a gain that stays the same, and one that falls as between earlier points.
     """
@@ -78,7 +78,7 @@ def _forecast_point(cells: Mapping[float, Cell], score: float) -> CurvePoint:
 def _compute_weighted_sum(
     cells: Mapping[float, Cell], weights: Mapping[float, int]
 ) -> tuple[float, float, float]:
-    """Return a weighted sum of mean scores, with the ends of its 95 % interval.
+    """Compute a weighted sum of mean scores with its 95 % interval.
 
     Args:
         cells: fraction → runs.
@@ -96,7 +96,7 @@ def _compute_weighted_sum(
 
 
 def _compute_gain(cell: Cell, before: Cell | None) -> tuple[float, float, float]:
-    """Return the difference from another cell, with the ends of its 95 % interval.
+    """Compute the difference from another cell with its 95 % interval.
 
     A difference that is the same for all samples and dialogues has no interval.
     """

@@ -45,7 +45,7 @@ class Agreement:
 def estimate_agreement(
     counts: Counts, clusters: Sequence[str], level: Level, name: str
 ) -> Agreement:
-    """Estimate alpha, and its interval by resampling clusters as a whole.
+    """Estimate Krippendorff's alpha, with an interval from resampled clusters.
 
     Args:
         counts: number of raters who gave each answer to an item, shape (items, answers); ordinal
@@ -73,7 +73,7 @@ def estimate_agreement(
 
 
 def _compute_alpha(counts: Counts, level: Level) -> float:
-    """Return Krippendorff's alpha, or NaN if there are fewer than two different answers."""
+    """Compute Krippendorff's alpha, or NaN if all answers are equal."""
     try:
         from krippendorff import alpha  # noqa: PLC0415  # an extra
     except ImportError as error:

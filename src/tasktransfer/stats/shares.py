@@ -9,7 +9,7 @@ _Z = 1.959963984540054
 
 
 def compute_wilson_interval(count: float, of: int) -> tuple[float, float]:
-    """Return the 95 % interval of a proportion (Wilson 1927), whose count may be fractional."""
+    """Compute the 95 % interval of a proportion (Wilson 1927), even for fractional counts."""
     z2, share = _Z**2, count / of
     middle = (share + z2 / (2 * of)) / (1 + z2 / of)
     half = _Z / (1 + z2 / of) * math.sqrt(share * (1 - share) / of + z2 / (4 * of**2))

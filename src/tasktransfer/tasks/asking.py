@@ -54,13 +54,13 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """The prompt as one text, to be continued with a space and the answer."""
+        """Prompt as one text, to be continued with a space and the answer."""
         pairs = zip(self.turns[::2], self.turns[1::2], strict=False)
         return "".join(f"{question} {answer}\n\n" for question, answer in pairs) + self.turns[-1]
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The prompt as chat messages."""
+        """Prompt as chat messages."""
         roles: tuple[Role, Role] = ("user", "assistant")
         return [{"role": roles[n % 2], "content": text} for n, text in enumerate(self.turns)]
 
@@ -81,18 +81,18 @@ class InstancePrompt:
 
 
 def get_wordings(task: Task) -> tuple[Wording, ...]:
-    """Return the prompt templates of a task, at least two."""
+    """Return at least two prompt templates for a task."""
     return task.wordings or (GENERIC_REPLY_WORDINGS if task.kind == "reply" else GENERIC_WORDINGS)
 
 
 def compute_wording_digest(task: Task, wording: Wording) -> str:
-    """Return the digest of the parts of a card and a template that determine the prompts."""
+    """Compute the digest of everything in a card and a template that determines prompts."""
     own = [task.prompt.template, task.prompt.label_words, task.labels, task.outputs]
     return compute_digest([asdict(wording), own])[:16]
 
 
 def list_hidden_fields(task: Task) -> tuple[str, ...]:
-    """Return the fields of an instance that an encoder reads but a prompt template does not show.
+    """Return the fields of an instance that encoders read but a prompt template omits.
 
     The options of a multiple-choice task are choices, so no template has to show them.
     """
@@ -109,7 +109,7 @@ def list_hidden_fields(task: Task) -> tuple[str, ...]:
 
 
 def format_turns(context: str, separator: str) -> str:
-    """Return the utterances of two people as lines that begin with Speaker or Listener.
+    """Format the utterances of two people as lines with Speaker or Listener.
 
     The last utterance is the speaker's, because the listener replies to it.
 
@@ -124,7 +124,7 @@ def format_turns(context: str, separator: str) -> str:
 
 
 def has_choices(task: Task) -> bool:
-    """Return whether answers are chosen from a list instead of generated."""
+    """Return whether a task's answers are chosen from a list instead of generated."""
     return task.kind not in GENERATED_KINDS
 
 
@@ -136,7 +136,7 @@ def build_prompts(
     *,
     listed: bool = False,
 ) -> list[InstancePrompt]:
-    """Return the prompts for an instance, one per trait of a multi-output task, or a single one.
+    """Build an instance's prompts: one per trait for multi-output tasks, otherwise one.
 
     Args:
         task: card of the task.
@@ -187,7 +187,7 @@ def _make_turn(task: Task, wording: Wording, instance: Instance, output: int, li
 
 
 def _fill_card_prompt(task: Task, instance: Instance, fields: dict[str, str]) -> str:
-    """Return the card's own prompt, followed by the labels or options unless it contains them."""
+    """Return the card's own prompt, followed by labels or options that it does not contain."""
     template = task.prompt.template
     text = fill_template(task, instance, template, fields).strip(": ")
     if task.kind == "utterance_classification" and not instance.query:
@@ -214,7 +214,7 @@ def _get_label_words(task: Task, wording: Wording, label: str) -> str:
 
 
 def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple[str, ...]:
-    """Return the words of each choice, in the order of ``list_choice_answers``.
+    """Return the words for each choice, in the order of ``list_choice_answers``.
 
     The result is empty if the answer is generated.
     """
@@ -226,7 +226,7 @@ def list_choice_words(task: Task, wording: Wording, instance: Instance) -> tuple
 
 
 def list_choice_answers(task: Task) -> tuple[str, ...]:
-    """Return the card's label for each choice, or whole numbers of the scale for ratings."""
+    """Return the label of each choice, or the whole numbers of a rating scale."""
     if task.kind != "rating":
         return task.labels
     low, high = get_scale(task)
@@ -235,7 +235,7 @@ def list_choice_answers(task: Task) -> tuple[str, ...]:
 
 
 def format_answer(task: Task, wording: Wording, instance: Instance, output: int = 0) -> str:
-    """Return the gold answer of an example, in the words of the template."""
+    """Format an example's gold answer in the words of the template."""
     if task.kind in ("span", "reply"):
         return instance.target[0]
     if task.kind == "rating":
@@ -254,7 +254,7 @@ def format_answer(task: Task, wording: Wording, instance: Instance, output: int 
 
 
 def parse_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
-    """Return the card's label for a generated choice, or None if the text is not a choice.
+    """Parse a generated choice to a label, or return None if it is not a choice.
 
     Case, white space, quotes and a final full stop are ignored. A text that contains a choice among
     other words is not a choice.
@@ -267,7 +267,7 @@ def parse_choice(task: Task, choices: Sequence[str], text: str) -> str | None:
 
 
 def parse_generated_answer(task: Task, text: str, known: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the text of a generated answer, or the known labels in it for an ``open_labels`` task.
+    """Parse a generated answer to its text, or to known labels for an ``open_labels`` task.
 
     Args:
         task: card of the task.

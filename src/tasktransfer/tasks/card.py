@@ -91,7 +91,7 @@ class MetricSpec:
 
     @property
     def key(self) -> str:
-        """The metric's name in records and tables, for example ``micro_f1``."""
+        """Name of the metric in records and tables, for example ``micro_f1``."""
         return f"{self.average}_{self.name}" if self.average else self.name
 
 
@@ -229,12 +229,12 @@ class Task:
 
     @property
     def classes(self) -> int:
-        """The number of classes of one answer, or 0 for spans and replies."""
+        """Number of classes of an answer, or 0 for spans and replies."""
         return len(self.labels)
 
 
 def compute_card_digest(task: Task) -> str:
-    """Return the digest of the parts of a card that affect results, such as labels and metrics.
+    """Compute the digest of those parts of a card that affect results.
 
     Fields that have their defaults are left out, so that a new field does not change old digests.
     The version of a metric is left out until it is raised.
@@ -248,7 +248,7 @@ def compute_card_digest(task: Task) -> str:
 
 
 def _collect_changed_fields(value: Any) -> Any:
-    """Return a card, or a part of it, as JSON values without the fields that are defaults."""
+    """Return a card (or a part) as JSON values, without fields at their default."""
     if isinstance(value, tuple):
         return [_collect_changed_fields(item) for item in value]
     if not is_dataclass(value):

@@ -22,7 +22,7 @@ _NAME_RULE = "Use letters, digits and '_', because it is part of file names"
 
 
 def find_card_problems(card: Task) -> Iterator[str]:
-    """Yield the problems of a card, each as ``<field>: <sentences>``."""
+    """Find the problems of a card, each as ``<field>: <sentences>``."""
     for field, name in (("name", card.name), ("short", card.short)):
         if not _NAME.fullmatch(name):
             yield f"{field}: {name!r} is not a valid name. {_NAME_RULE}."
@@ -78,7 +78,7 @@ def _find_metric_problems(card: Task) -> Iterator[str]:
 
 
 def find_instance_problem(card: Task, instance: Instance) -> str | None:
-    """Return the problem of an instance that does not fit its card, as a sentence.
+    """Describe, in a sentence, how an instance contradicts its card.
 
     None if it fits.
     """

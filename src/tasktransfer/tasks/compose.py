@@ -20,7 +20,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 
 def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
-    """Return the two segments (query, context) that an encoder reads.
+    """Return the two text segments (query, context) that an encoder reads.
 
     The query is empty if the encoder reads the context alone.
 
@@ -35,7 +35,7 @@ def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
 
 
 def build_option_texts(task: Task, instance: Instance) -> list[str]:
-    """Return the first segment, "<question> <option>", for each option of an instance.
+    """Return the first segment ("<question> <option>") for each option of an instance.
 
     The second segment is ``instance.context`` for all options.
 
@@ -53,7 +53,7 @@ def build_option_texts(task: Task, instance: Instance) -> list[str]:
 def build_prompt_parts(
     task: Task, instance: Instance, output: int | None = None
 ) -> tuple[str, str, str]:
-    """Return the input of a text-to-text model in three parts, to be concatenated.
+    """Return the three parts whose concatenation is a text-to-text model's input.
 
     The parts are ("context: ", the context, " " + the filled prompt), so that truncation cuts only
     the context. The input of a reply task is the context alone.
@@ -102,7 +102,7 @@ def build_answer_text(task: Task, instance: Instance, output: int | None = None)
 
 
 def parse_answer(task: Task, text: str) -> tuple[str, ...]:
-    """Return the prediction that a generated text contains, in the form of ``Instance.target``.
+    """Parse a generated text to a prediction in the form of ``Instance.target``.
 
     The text is compared with the verbalizers, ignoring case and white space. For answers with one
     label (classification, multiple choice, one trait of multi-output) the prediction is the label.
@@ -130,7 +130,7 @@ def list_verbalizers(task: Task) -> tuple[str, ...]:
 
 
 def normalise_text(text: str) -> str:
-    """Return a text in case-folded form, with single spaces between its words."""
+    """Normalise a text to case-folded words with single spaces."""
     return " ".join(text.split()).casefold()
 
 
@@ -140,7 +140,7 @@ def list_fields(template: str) -> list[str]:
 
 
 def fill_template(task: Task, instance: Instance, template: str, fields: dict[str, str]) -> str:
-    """Return a template with its fields filled in.
+    """Fill in the fields of a template.
 
     It is filled in one pass, so that braces in a field's text are not taken for fields.
     """

@@ -15,13 +15,13 @@ SCALE_STEPS = 1_000_000
 
 
 def get_scale(card: Task) -> tuple[float, float]:
-    """Return the two ends of a card's scale."""
+    """Return the lowest and the highest rating of a card's scale."""
     low, high = map(float, card.labels)
     return low, high
 
 
 def compute_fraction(card: Task, rating: str) -> float:
-    """Return a rating as a fraction of its scale, 0 to 1, or NaN if it is not on the scale."""
+    """Convert a rating to a fraction of its scale, 0 to 1, or NaN if it is invalid."""
     low, high = get_scale(card)
     try:
         fraction = (float(rating) - low) / (high - low)
@@ -31,7 +31,7 @@ def compute_fraction(card: Task, rating: str) -> float:
 
 
 def format_ratings(card: Task, fractions: Sequence[float]) -> list[tuple[str]]:
-    """Return fractions of a card's scale as ratings, each a tuple of one text.
+    """Convert fractions of a card's scale to ratings, each a tuple of one text.
 
     The ratings have twelve digits, because rounded ratings would be ties in rank correlations.
     """
@@ -40,7 +40,7 @@ def format_ratings(card: Task, fractions: Sequence[float]) -> list[tuple[str]]:
 
 
 def find_scale_problem(card: Task) -> str | None:
-    """Return the problem of a rating card's scale, or None if the scale is valid."""
+    """Describe the problem with a rating card's scale, or return None."""
     try:
         low, high = get_scale(card)
     except ValueError:

@@ -9,11 +9,11 @@ PREFIX_FIELD, LABEL_FIELD = "prefix", "emotion"
 
 
 def get_gold_answers(instance: Instance) -> tuple[str, ...]:
-    """Return the gold reply without its prefix, followed by its label if it has one."""
+    """Return the gold reply without its prefix, followed by its label (if any)."""
     label = instance.query.get(LABEL_FIELD)
     return (strip_reply_prefix(instance), *([label] if label else []))
 
 
 def strip_reply_prefix(instance: Instance) -> str:
-    """Return the gold reply without the prefix words in front of it."""
+    """Strip the prefix words from a gold reply."""
     return instance.target[0].removeprefix(instance.query.get(PREFIX_FIELD, "")).lstrip()

@@ -8,7 +8,7 @@ from tasktransfer.tasks.card import Instance, Task
 
 
 def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
-    """Return (start, end) of each gold answer in the context, in characters.
+    """Find the gold answers in the context, as (start, end) in characters.
 
     These are the release's positions, or all mentions if the card has ``every_mention``. The list
     of an unanswerable instance is empty.
@@ -27,6 +27,6 @@ def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
 
 
 def find_mentions(name: str, context: str) -> list[int]:
-    """Return the character offsets of a name in a context, as whole words and ignoring case."""
+    """Find a name in a context as whole words, ignoring case, and return its offsets."""
     pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
     return [match.start() for match in re.finditer(pattern, context, re.IGNORECASE)]

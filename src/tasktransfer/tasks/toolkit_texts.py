@@ -30,7 +30,7 @@ class JoinedText:
 def build_encoder_texts(
     forms: ToolkitForms, task: Task, instance: Instance, separator: str
 ) -> list[JoinedText]:
-    """Return the input texts of an encoder, one per option for multiple choice, or a single one.
+    """Return an encoder's input texts as in the toolkit, one per option for multiple choice.
 
     Args:
         forms: input formats of the task.
@@ -55,7 +55,7 @@ def build_encoder_texts(
 
 
 def _locate_answers(forms: ToolkitForms, instance: Instance) -> list[tuple[int, int]]:
-    """Return (offset, length) of each gold answer in the text that the toolkit's encoder reads.
+    """Find each gold answer in the toolkit's encoder input, as (offset, length).
 
     The answers are in a query field at the start of the text (``forms.answer_in``), or in the
     context, which follows the question.
@@ -73,7 +73,7 @@ def _locate_answers(forms: ToolkitForms, instance: Instance) -> list[tuple[int, 
 def build_prompt_text(
     forms: ToolkitForms, task: Task, instance: Instance, output: int | None
 ) -> str:
-    """Return the input of a text-to-text model as one text.
+    """Return a text-to-text model's input as one text, as in the toolkit.
 
     ``output`` is the index of the trait of a multi-output task, and None for other kinds.
     """
@@ -84,7 +84,7 @@ def build_prompt_text(
 
 
 def _split_turns(instance: Instance) -> list[str]:
-    """Return the context's turns. Raises DataError if the instance has no offsets of turns."""
+    """Split the context into turns. Raises DataError without offsets of turns."""
     if not instance.turns:
         raise DataError(
             f"instance {instance.id!r} of {instance.task}: The turns have no character "
@@ -96,7 +96,7 @@ def _split_turns(instance: Instance) -> list[str]:
 
 
 def _drop_turns(most: int, task: Task, instance: Instance) -> str:
-    """Return the context, shortened by whole turns to at most ``most`` words.
+    """Drop whole turns from the context until it has at most ``most`` words.
 
     The oldest turns are removed. If the gold answer is in the context, the last turn is removed
     instead while the turn with the answer is in the first half.
@@ -116,7 +116,7 @@ def _drop_turns(most: int, task: Task, instance: Instance) -> str:
 
 
 def build_answer_texts(task: Task, instance: Instance, output: int | None) -> list[str]:
-    """Return the texts of the gold answers.
+    """Return the gold answers as texts, as in the toolkit.
 
     For a span task these are all gold spans, for multi-output the answer to the trait, and for
     multi-label one text with the labels in the release's order.
@@ -132,7 +132,7 @@ def build_answer_texts(task: Task, instance: Instance, output: int | None) -> li
 
 
 def parse_toolkit_answer(task: Task, text: str) -> tuple[str, ...]:
-    """Return the prediction that the toolkit reads from a generated text.
+    """Parse a generated text to a prediction as the toolkit does.
 
     A label is predicted if the text is exactly its verbalizer. A relation is predicted if its words
     are anywhere in the text; if there are none, a fixed relation is predicted. Any other text is

@@ -11,5 +11,5 @@ _CACHE_SIZE = 1 << 15
 
 @lru_cache(maxsize=_CACHE_SIZE)
 def split_words(text: str) -> tuple[str, ...]:
-    """Return the words and runs of punctuation of a text, in lower case."""
+    """Split a text into lower-case words and runs of punctuation."""
     return tuple(_WORD.findall(text.lower()))

@@ -45,7 +45,7 @@ class Data:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Identity of the data alone. Nodes that read tasks of it use ``build_identity``."""
+        """Identity of the data alone, without task cards (see ``build_identity``)."""
         read = {"dataset": self.name, "data_revision": self.revision}
         if not self.recipe:
             return {**read, **self.settings}
@@ -60,11 +60,11 @@ class Data:
         return {**read, "derived": derived}
 
     def build_identity(self, tasks: Iterable[str]) -> dict[str, Any]:
-        """Return the data's part of the identity of a node that reads these tasks."""
+        """Return the part of a node's identity that describes the data of these tasks."""
         return {**self.identity, **drop_empty_values({"cards": self.get_card_digests(tasks)})}
 
     def get_card_digests(self, tasks: Iterable[str]) -> dict[str, str]:
-        """Return the digests of the cards of tasks. Names that are not tasks are ignored."""
+        """Return the digests of task cards, ignoring unknown names."""
         return {task: self.cards[task] for task in tasks if task in self.cards}
 
     @cached_property
@@ -73,12 +73,12 @@ class Data:
 
     @property
     def reference(self) -> Any:
-        """Reference to the data in the identity of a node that reads them."""
+        """Value that refers to the data in other nodes' identities."""
         return self.digest
 
     @property
     def longer_by(self) -> int:
-        """Number of tokens by which inputs may exceed a model's ``max_length``.
+        """Number of additional tokens that inputs may have beyond a model's ``max_length``.
 
         These are words that a recipe prepends to the inputs, according to its setting
         ``longer_by``.
@@ -92,5 +92,5 @@ class Data:
 
     @property
     def label(self) -> str:
-        """Readable name."""
+        """Readable name of the data."""
         return f"{self.name} ({self.recipe})" if self.recipe else self.name

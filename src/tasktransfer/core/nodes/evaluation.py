@@ -43,7 +43,7 @@ class Fit:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Content that changes its numbers."""
+        """Content of the node that affects its numbers."""
         return {
             "library": LIBRARY_VERSION,
             "learner": self.learner,
@@ -62,12 +62,12 @@ class Fit:
 
     @property
     def reference(self) -> Any:
-        """Reference to the node in the identity of a node that reads it."""
+        """Value that refers to the node in other nodes' identities."""
         return self.digest
 
     @property
     def label(self) -> str:
-        """Readable name."""
+        """Readable name of the node."""
         if selector := self.settings.get("selector"):
             return f"{selector}_of_{join_path_names(self.tasks)}"
         of = f"{self.on.stage.label}@{self.on.at}" if self.on and self.on.stage else "texts"
@@ -75,7 +75,7 @@ class Fit:
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """Nodes that have to be finished before it."""
+        """Nodes that must be finished before this node."""
         on = (self.on.stage,) if self.on and self.on.stage else ()
         return (*([self.data] if self.data.recipe else []), *on, *self.reads)
 
@@ -119,12 +119,12 @@ class Outcome:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Stages whose parameters it has, each once."""
+        """Distinct stages whose parameters the outcome uses."""
         return list_stages(self.starts)
 
     @property
     def label(self) -> str:
-        """Readable name."""
+        """Readable name of the outcome."""
         released = f"{self.model.name}_as_released" if self.model else "base"
         text = join_path_names(tuple(stage.label for stage in self.stages)) or released
         how = self.combine or (self.starts[0].merged if self.starts else None)
@@ -157,7 +157,7 @@ class Evaluation:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Content that changes its numbers."""
+        """Content of the evaluation that affects its numbers."""
         pools = [[pool.data.digest, pool.task] for pool in self.pools]
         cards = self.data.get_card_digests((self.task,))
         for pool in self.pools:
@@ -181,12 +181,12 @@ class Evaluation:
 
     @property
     def reference(self) -> Any:
-        """Reference to the node in the identity of a node that reads it."""
+        """Value that refers to the evaluation in other nodes' identities."""
         return self.digest
 
     @property
     def asked(self) -> Settings | None:
-        """Settings of a prompted model (``evaluation.prompting``), None for other outcomes.
+        """Settings of a prompted model (``evaluation.prompting``), or None for other outcomes.
 
         They are ``shots``, ``wording`` (its index in the card), ``prompt`` (its digest), ``seed``
         of the shots, ``rating`` (``expected`` for the expected value of a rating) and settings that
@@ -197,13 +197,13 @@ class Evaluation:
 
     @property
     def brought(self) -> Settings | None:
-        """``name`` and file ``revision`` of a user's own system, None for other outcomes."""
+        """Name and file revision of a user's own system, or None for other outcomes."""
         settings: Settings | None = self.settings.get("brought")
         return settings
 
     @property
     def label(self) -> str:
-        """Readable name."""
+        """Readable name of the evaluation."""
         if self.brought is not None:
             return f"{self.task}-{self.split}_of_{self.brought['name']}"
         if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
@@ -213,18 +213,18 @@ class Evaluation:
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """Nodes that have to be finished before it."""
+        """Nodes that must be finished before this evaluation."""
         of: tuple[Node, ...] = (self.of,) if isinstance(self.of, Fit) else self.of.stages
         return (*(data for data in self.read if data.recipe), *of)
 
     @property
     def read(self) -> tuple[Data, ...]:
-        """Data that it reads."""
+        """Data that the evaluation reads."""
         return (self.data, *(pool.data for pool in self.pools))
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """Names of the study's models whose token ids it reads."""
+        """Names of the models whose token IDs the evaluation reads."""
         if isinstance(self.of, Fit) or self.asked is not None:
             return ()
         released = (self.of.model.name,) if self.of.model else ()
@@ -232,5 +232,5 @@ class Evaluation:
 
     @cached_property
     def path(self) -> str:
-        """Folder of its results, relative to the results folder. It ends in the digest."""
+        """Folder of the evaluation's results, relative to the results folder."""
         return f"evaluations/{self.data.name}/{self.label}/{self.digest[:SHORT]}"

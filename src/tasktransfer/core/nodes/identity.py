@@ -17,17 +17,17 @@ class _Referred(Protocol):
 
 
 def list_references(nodes: Iterable[_Referred]) -> list[Any]:
-    """Return the references to nodes for the identity of a node that reads them."""
+    """Return references to nodes, for the identity of a node that reads them."""
     return [node.reference for node in nodes]
 
 
 def drop_empty_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values without None, False, 0 and empty ones, which an identity omits."""
+    """Return only those values that are not None, False, 0 or empty, as identities require."""
     return {name: value for name, value in values.items() if value}
 
 
 def find_texts(value: Any) -> Iterator[str]:
-    """Yield every text in nested plain values."""
+    """Yield every string in nested plain values."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -38,13 +38,13 @@ def find_texts(value: Any) -> Iterator[str]:
 
 
 def join_path_names(names: tuple[str, ...]) -> str:
-    """Join the first four names for a path, and append the number of the others."""
+    """Join up to four names for a path, and append the number of omitted names."""
     shown = "+".join(names[:4])
     return f"{shown}+{len(names) - 4}more" if len(names) > 4 else shown
 
 
 def collect_limits(identity: Any) -> dict[str, int]:
-    """Return the integers in an identity under keys that begin with ``limit``, by key path.
+    """Return the integers in an identity whose keys begin with ``limit``, by key path.
 
     A node with such limits uses subsampled data.
     """

@@ -61,12 +61,12 @@ class Start:
 
     @property
     def is_plain(self) -> bool:
-        """True if it is the complete best round of a stage."""
+        """True if the start is the complete best round of a stage."""
         return (self.at, self.parts, self.into, self.merged) == ("best", (), (), None)
 
     @property
     def selected_on(self) -> tuple[str, ...]:
-        """Tasks that selected its round, if they are not the stage's training tasks.
+        """Tasks that selected the start's round, unless they are the stage's training tasks.
 
         They identify one of several best rounds that the stage may have.
         """
@@ -133,7 +133,7 @@ class Stage:
 
     @property
     def _unfit_adapter(self) -> str | None:
-        """Problem of its starts' adapters that prevents it from starting, None if there is none."""
+        """Reason why the adapters of its starts prevent the stage from starting, or None."""
         own = self.model.adapter
         others = [start.stage for start in self.starts if start.stage is not None]
         if strange := [other.label for other in others if other.model.adapter != own]:
@@ -150,7 +150,7 @@ class Stage:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """Content that changes the stage's numbers, with the digests of stages it starts from."""
+        """Content of the stage that affects its numbers, including digests of earlier stages."""
         return {
             "recipe": self.recipe,
             **self.data.build_identity(self._tasks_of_cards),
@@ -164,17 +164,17 @@ class Stage:
 
     @property
     def _tasks_of_cards(self) -> tuple[str, ...]:
-        """Tasks for training, its own selection and tests, whose cards change its numbers."""
+        """Tasks of the stage's training, selection and tests, whose cards affect its numbers."""
         return (*self.train_tasks, *self.selection.tasks, *(self.tests or ()))
 
     @property
     def starts_whole(self) -> bool:
-        """True if it starts from the complete best round of one other stage."""
+        """True if the stage starts from the complete best round of a single stage."""
         return len(self.starts) == 1 and self.starts[0].is_plain
 
     @property
     def reads_base(self) -> bool:
-        """True if it reads the released model.
+        """True if the stage reads the released model.
 
         It does if it starts from it, or if it trains an adapter, whose checkpoints do not contain
         the model's weights.
@@ -183,7 +183,7 @@ class Stage:
 
     @property
     def adapter_start(self) -> AdapterStart | None:
-        """Use of the parent's adapter (merge or stack), or None if it is trained further."""
+        """How the parent's adapter is used (merge or stack), or None if it is trained further."""
         adapter = self.model.adapter
         if adapter is None or adapter.start == "continue" or not self.starts_whole:
             return None
@@ -191,7 +191,7 @@ class Stage:
 
     @property
     def _changed_parts(self) -> dict[str, Any]:
-        """Parts of the identity that differ from their default."""
+        """Parts of the stage's identity that differ from their default."""
         values = {
             "parent_selected_on": list(self.starts[0].selected_on) if self.starts_whole else [],
             "selection": self.selection.identity,
@@ -205,12 +205,12 @@ class Stage:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the identity, in hex."""
+        """SHA-256 of the stage's identity in hex."""
         return compute_digest(self.identity)
 
     @property
     def reference(self) -> Any:
-        """Reference to the stage in the identity of a node that reads it.
+        """Value that refers to the stage in other nodes' identities.
 
         It is the digest, with the selecting tasks if they are not the training tasks.
         """
@@ -219,7 +219,7 @@ class Stage:
 
     @property
     def dataset(self) -> str:
-        """Name of the dataset."""
+        """Name of the stage's dataset."""
         return self.data.name
 
     @property
@@ -229,25 +229,25 @@ class Stage:
 
     @property
     def selections(self) -> tuple[Selection, ...]:
-        """All selections of a round, sorted by their tasks."""
+        """All selections of rounds, sorted by their tasks."""
         return tuple(
             sorted((self.selection, *self.also_selected), key=lambda selection: selection.tasks)
         )
 
     @property
     def measured_on(self) -> tuple[str, ...]:
-        """Tasks whose dev splits are measured after every round, sorted."""
+        """Sorted tasks whose dev splits are evaluated after every round."""
         return tuple(sorted({task for selection in self.selections for task in selection.tasks}))
 
     @property
     def tested(self) -> tuple[str, ...]:
-        """Tasks whose test splits are scored, sorted."""
+        """Sorted tasks whose test splits are scored."""
         return tuple(
             task for selection in self.selections for task in self.list_tested_tasks(selection)
         )
 
     def list_tested_tasks(self, selection: Selection) -> tuple[str, ...]:
-        """Return the tasks whose test splits are scored with the round of a selection."""
+        """Return the tasks that are tested with the round of a selection."""
         if self.tests is not None:
             return self.tests
         return selection.tasks if len(selection.tasks) == 1 else ()
@@ -261,31 +261,31 @@ class Stage:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """All tasks for training, selection and test, sorted."""
+        """Sorted tasks of the stage's training, selection and tests."""
         return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
 
     def keeps_round(self, number: int) -> bool:
-        """Return whether the parameters of a round are kept, whether or not it is the best."""
+        """Return whether the parameters of a round are kept even if it is not the best."""
         return any(selection.keeps_round(number) for selection in self.selections)
 
     @property
     def keeps_rounds(self) -> bool:
-        """True if parameters of rounds other than the best are kept."""
+        """True if the stage keeps parameters of rounds that are not the best."""
         return any(selection.keep == "every" for selection in self.selections)
 
     @property
     def parents(self) -> tuple[Stage, ...]:
-        """Stages that it starts from, each once."""
+        """Distinct stages from which the stage starts."""
         return list_stages(self.starts)
 
     @property
     def uses(self) -> tuple[Node, ...]:
-        """Nodes that have to be finished before it."""
+        """Nodes that must be finished before the stage."""
         return (*([self.data] if self.data.recipe else []), *self.parents)
 
     @cached_property
     def path(self) -> str:
-        """Folder of its results, relative to the results folder. It ends in the digest."""
+        """Folder of the stage's results, relative to the results folder."""
         return (
             f"stages/{self.kind}/{self.data.name}/{self.model.name}/{self.label}"
             f"/seed{self.seed}-{self.digest[:SHORT]}"
@@ -293,12 +293,12 @@ class Stage:
 
 
 def list_stages(starts: tuple[Start, ...]) -> tuple[Stage, ...]:
-    """Return the stages of starts, each once."""
+    """Return the distinct stages of starts."""
     return tuple({start.stage.digest: start.stage for start in starts if start.stage}.values())
 
 
 def merge_selections(stage: Stage, others: Iterable[Stage]) -> Stage:
-    """Return a stage with the selections of other stages with the same digest."""
+    """Return a stage that also has the selections of equal stages."""
     selections = {selection.tasks: selection for selection in stage.selections}
     for other in (selection for equal in others for selection in equal.selections):
         same = selections.get(other.tasks)

@@ -39,11 +39,11 @@ class AnswerCache:
             return  # The line is incomplete, because its process was killed.
 
     def get(self, digest: str) -> Answer | None:
-        """Return the answer to the request with a digest, or None if it is not cached."""
+        """Return the cached answer to a request, given its digest, or None."""
         return self._answers.get(digest)
 
     def put(self, digest: str, answer: Answer) -> None:
-        """Store the answer to the request with a digest."""
+        """Store the answer to a request under the request's digest."""
         line = json.dumps({"request": digest, "answer": answer})
         with self._lock:
             if self._file is None:
@@ -56,7 +56,7 @@ class AnswerCache:
             self._answers[digest] = answer
 
     def close(self) -> None:
-        """Close the file to which this process appends."""
+        """Close the file to which this process appends answers."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -61,7 +61,7 @@ class Answer(_Usage, total=False):
 
 
 def parse_chat_response(content: Any) -> Answer:
-    """Return the answer in a response of ``/chat/completions``."""
+    """Parse the answer from a response of ``/chat/completions``."""
     choice = _extract_choice(content)
     message = choice.get("message")
     if not isinstance(message, dict):
@@ -74,7 +74,7 @@ def parse_chat_response(content: Any) -> Answer:
 
 
 def parse_completion_response(content: Any) -> Answer:
-    """Return the answer in a response of ``/completions``."""
+    """Parse the answer from a response of ``/completions``."""
     choice = _extract_choice(content)
     if "text" not in choice:
         raise ValueError("choices[0] has no text")
@@ -84,7 +84,7 @@ def parse_completion_response(content: Any) -> Answer:
 
 
 def strip_thoughts(text: str) -> tuple[str, bool]:
-    """Return the text after a model's thoughts, and whether it has any thoughts.
+    """Strip a model's thoughts from a text, and return whether there were any.
 
     The text is empty if the thoughts do not end.
     """
@@ -95,7 +95,7 @@ def strip_thoughts(text: str) -> tuple[str, bool]:
 
 
 def parse_echo_response(content: Any, prompt: str, choice: str, *, whole: bool = False) -> Answer:
-    """Return the log-probability of a choice after its prompt, from the echo of both.
+    """Parse the log-probability of a choice from a response that echoes prompt and choice.
 
     Args:
         whole: whether log-probabilities for the whole prompt, except its first token, are required.
@@ -130,7 +130,7 @@ def _extract_choice(content: Any) -> dict[str, Any]:
 
 
 def _join_content_parts(content: Any) -> tuple[str | None, bool]:
-    """Return a message's content as one text, and whether any of its parts are thoughts."""
+    """Join a message's content to one text, and return whether it contains thoughts."""
     if content is None or isinstance(content, str):
         return content, False
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
@@ -160,7 +160,7 @@ def _build_answer(content: Any, raw: str | None, thinks: bool, finish: Any) -> A
 
 
 def _add_usage(answer: Answer, content: Any) -> Answer:
-    """Return the answer with the token counts that the endpoint reports."""
+    """Add the token counts that the endpoint reports to an answer."""
     usage = content.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     for name in USAGE:
@@ -176,7 +176,7 @@ def _is_log_probability(value: Any) -> bool:
 def _locate_tokens(
     tokens: Sequence[str], offsets: Any, text: Any, sent: str, edges: Span
 ) -> list[Span]:
-    """Return each token's span in the text that was sent.
+    """Locate each token's span in the request's text.
 
     Raises:
         ValueError: the tokens do not match this text, so its log-probabilities are unknown.
@@ -196,7 +196,7 @@ def _locate_tokens(
 
 
 def _place_tokens(tokens: Sequence[str], begin: int) -> list[Span]:
-    """Return the spans of consecutive tokens. A token without text has the next token's start."""
+    """Locate the spans of consecutive tokens, given the start of the first token."""
     spans = []
     for token in tokens:
         spans.append((begin, begin + max(1, len(token))))
@@ -205,7 +205,7 @@ def _place_tokens(tokens: Sequence[str], begin: int) -> list[Span]:
 
 
 def _has_valid_offsets(tokens: Sequence[str], offsets: Any, text: str) -> bool:
-    """Return whether all tokens that consist of whole characters are at their reported offsets."""
+    """Return whether the reported offsets of all complete characters are correct."""
     if not isinstance(offsets, list) or len(offsets) != len(tokens):
         return False
     if any(type(offset) is not int or not 0 <= offset <= len(text) for offset in offsets):
@@ -219,7 +219,7 @@ def _has_valid_offsets(tokens: Sequence[str], offsets: Any, text: str) -> bool:
 
 
 def _locate_tokens_from_ends(tokens: Sequence[str], text: str, edges: Span) -> list[Span]:
-    """Return token spans by matching the texts of the first and last tokens.
+    """Locate token spans by matching the first and the last tokens' texts.
 
     All tokens between them share the remaining span.
     """

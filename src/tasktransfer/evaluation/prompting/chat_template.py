@@ -64,7 +64,7 @@ class ChatTemplate:
     notes: tuple[str, ...]
 
     def render(self, prompt: Prompt) -> str:
-        """Return the rendered prompt.
+        """Render the messages of a prompt with the template.
 
         Raises:
             ModelError: the template fails, or omits or changes a text of the prompt.
@@ -86,7 +86,7 @@ class ChatTemplate:
 
 
 def load_chat_template(tokenizer: Any, start: str) -> ChatTemplate:
-    """Return the chat template of a tokenizer after rendering a probe with it.
+    """Load a tokenizer's chat template, and render a test message with it.
 
     Args:
         start: folder or name of the checkpoint.
@@ -114,7 +114,7 @@ def load_chat_template(tokenizer: Any, start: str) -> ChatTemplate:
 
 @cache
 def find_message_form(template: str, special_tokens: str) -> tuple[bool, str | None]:
-    """Return whether messages are passed as lists of parts, and the problem if both forms fail.
+    """Find out whether a template needs messages as lists of parts, or describe its problem.
 
     Plain texts are preferred to lists of parts, and a form that renders several turns is preferred
     to one that renders a single turn.
@@ -143,7 +143,7 @@ def find_message_form(template: str, special_tokens: str) -> tuple[bool, str | N
 
 
 def render_in_process(request: str) -> tuple[list[dict[str, str]], str | None]:
-    """Render the chats of a request in a separate process, and return the result.
+    """Render the chats of a request in a separate process.
 
     Returns:
         The rendered chats or their errors, and the template's problem if the process failed.
@@ -176,7 +176,7 @@ def _find_rendering_problem(prompt: Prompt, answer: dict[str, str]) -> str | Non
 
 
 def find_missing_turn(text: str, turns: Sequence[str]) -> str | None:
-    """Return the beginning of the first turn that is missing from a rendered text.
+    """Find the beginning of the first turn that a rendered text lacks.
 
     Turns must appear completely and in order. White space is ignored. The result is None if no turn
     is missing.
@@ -192,12 +192,12 @@ def find_missing_turn(text: str, turns: Sequence[str]) -> str | None:
 
 
 def fix_date(template: str) -> str:
-    """Return the template with ``strftime_now`` fixed to ``TEMPLATE_DATE`` by a macro in front."""
+    """Fix the date that a template sees to ``TEMPLATE_DATE``, by a macro for ``strftime_now``."""
     return _DATE_MACRO + template if DATE_FUNCTION in template else template
 
 
 def _build_date_macro() -> str:
-    """Return the macro, which replaces each directive by the fixed date's text.
+    """Build the macro that replaces each date directive by the fixed date's text.
 
     Jinja removes the line end after the macro, so the template begins on its own line.
     """

@@ -82,11 +82,11 @@ class RefusedError(Exception):
 
     @property
     def is_filter(self) -> bool:
-        """True if the endpoint's content filter refuses this prompt."""
+        """True if the endpoint's content filter refuses the prompt."""
         return self.status in (400, 403, 422, 451) and bool(_FILTERED.search(self.words))
 
     def as_endpoint_error(self) -> EndpointError:
-        """Return the refusal as an error with a remedy."""
+        """Convert the refusal to an error with a remedy."""
         if self.status == 413 or _TOO_LONG.search(self.words):
             remedy = (
                 "The prompt is longer than the endpoint's limit. Set a smaller max_length for this "
@@ -147,7 +147,7 @@ class Client:
         retry_unreadable: bool = True,
         is_supported: bool = True,
     ) -> Answer:
-        """Send a request, with retries, and return its answer.
+        """Send a request, retry if necessary, and return the answer.
 
         Args:
             read: function that parses the JSON of a response. It raises ValueError if there is no
@@ -177,11 +177,11 @@ class Client:
         raise self._build_final_error(url, last)
 
     def stop(self) -> None:
-        """Let requests that wait for a retry fail, because the job fails anyway."""
+        """Stop requests that wait for a retry, because the job fails anyway."""
         self._stopped.set()
 
     def hide_key(self, text: str) -> str:
-        """Return a shortened text for a message, without the key and control characters."""
+        """Shorten a text for a message, and hide the key and control characters."""
         hidden = self._key.hide(text) if self._key else text
         return escape_line(" ".join(hidden.split()))[:MAX_QUOTED_CHARACTERS]
 
@@ -228,7 +228,7 @@ class Client:
     def _build_failure(
         self, url: str, status: int, response: Response, value: Any, is_supported: bool
     ) -> Exception:
-        """Return the error for a response that contains no answer."""
+        """Return the error for a response without an answer."""
         words = self.hide_key(_describe_failure(response, value)) or responses.get(
             status, "no reason given"
         )
@@ -283,7 +283,7 @@ class Client:
 
 
 def _parse_json(response: Response) -> Any:
-    """Return the parsed JSON of a response, or None if it is not JSON."""
+    """Parse a response as JSON, or return None for other responses."""
     try:
         return json_text.loads(response.content, keep_halves=True)
     except ValueError:
@@ -298,7 +298,7 @@ def _format_json(value: Any) -> str:
 
 
 def _find_error_status(response: Response, value: Any) -> int | None:
-    """Return the error status of a response, or None if it has an answer.
+    """Find the error status of a response, or return None if it contains an answer.
 
     A response with the status 200 may report an error, too.
     """
@@ -316,7 +316,7 @@ def _find_error_status(response: Response, value: Any) -> int | None:
 
 
 def _find_error(value: dict[str, Any]) -> Any:
-    """Return the error in a JSON object, or None if it has none."""
+    """Find the error in a JSON object, or return None."""
     choices = value.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     inner = first.get("error") if isinstance(first, dict) else None
@@ -327,7 +327,7 @@ def _find_error(value: dict[str, Any]) -> Any:
 
 
 def _describe_failure(response: Response, value: Any) -> str:
-    """Return the endpoint's description of a failure."""
+    """Return how the endpoint describes a failure."""
     if isinstance(value, dict):
         error = _find_error(value) or value
         message = error.get("message") if isinstance(error, dict) else error
@@ -347,7 +347,7 @@ def _describe_failure(response: Response, value: Any) -> str:
 
 
 def _parse_retry_after(value: str | None) -> float:
-    """Return the pause in seconds from ``Retry-After``, which is a number or a date."""
+    """Parse the pause in seconds from ``Retry-After`` (a number or a date)."""
     if not value:
         return 0.0
     try:
@@ -363,5 +363,5 @@ def _parse_retry_after(value: str | None) -> float:
 
 
 def _replace_unpaired_surrogates(text: str) -> str:
-    """Return a text without unpaired surrogates, which cannot be written to a file."""
+    """Replace unpaired surrogates in a text, because they cannot be written to a file."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -112,7 +112,7 @@ class EndpointModel:
 
     @cached_property
     def gives_likelihoods(self) -> bool:
-        """True if the endpoint echoes a prompt with its log-probabilities."""
+        """True if the endpoint echoes prompts with log-probabilities."""
         if not self.sends:
             facts = self.probes.read_facts(SCORES)
             return facts is None or bool(facts["offered"])
@@ -122,7 +122,7 @@ class EndpointModel:
 
     @cached_property
     def method(self) -> GenerationMethod:
-        """The endpoint's method of generating answers."""
+        """Method by which the endpoint generates answers."""
         return GenerationMethod.from_facts(
             self.probes.get_facts(self._method_name, self._build_probe().probe_generation)
         )
@@ -208,7 +208,7 @@ class EndpointModel:
     def _request_cached_answer(
         self, path: str, body: Body, read: Callable[[Any], Answer]
     ) -> Answer | Unread:
-        """Return the answer to a request, from the cache or from the endpoint.
+        """Return the answer to a request from the cache, or otherwise from the endpoint.
 
         A prompt that the endpoint's content filter refuses has no readable answer. It does not
         change how other prompts are sent. Unreadable answers are not cached.
@@ -238,7 +238,7 @@ class EndpointModel:
         return Unread(str(answer["unread"])) if "unread" in answer else answer
 
     def get_counts(self) -> dict[str, float]:
-        """Return the numbers of answers (including cached ones), tokens, and retries by reason."""
+        """Return the numbers of answers, tokens and retries by reason."""
         rare = {
             **self.client.counts,
             "answers_with_thoughts": self.counts["answers_with_thoughts"],
@@ -246,7 +246,7 @@ class EndpointModel:
         return {**self.counts, **{name: count for name, count in rare.items() if count}}
 
     def list_notes(self, *, chooses: bool) -> list[str]:
-        """Return notes about the endpoint for the record.
+        """Return notes on the endpoint for the record.
 
         Args:
             chooses: whether the task's answers are choices.
@@ -269,7 +269,7 @@ class EndpointModel:
 
 
 def _join_likelihoods(scored: Sequence[Likelihood | Unread]) -> list[Likelihood] | Unread:
-    """Return the likelihoods of a prompt's choices, or the first unreadable answer among them."""
+    """Join the likelihoods of a prompt's choices, or return the first unreadable answer."""
     unread = next((each for each in scored if isinstance(each, Unread)), None)
     return unread or [each for each in scored if isinstance(each, Likelihood)]
 
@@ -283,7 +283,7 @@ def build_endpoint_model(
     thinking_tokens: int | None = None,
     sends: bool = True,
 ) -> EndpointModel:
-    """Return a model behind an endpoint, with its answers cached in ``folder``.
+    """Build a model that is served by an endpoint, with answers cached in ``folder``.
 
     Args:
         sends: whether requests may be sent. Otherwise no key is read.

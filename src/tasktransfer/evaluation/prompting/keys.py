@@ -30,7 +30,7 @@ class Key:
 
     @cached_property
     def _spellings(self) -> tuple[str, ...]:
-        """The value in all encodings in which a server may repeat it, longest first."""
+        """Encodings of the key that a server may repeat, longest first."""
         plain = {self.value, " ".join(self.value.split())}
         escaped = {json.dumps(text)[1:-1] for text in plain} | {repr(text)[1:-1] for text in plain}
         escaped |= {json.dumps(text)[1:-1] for text in escaped}
@@ -42,18 +42,18 @@ class Key:
         return tuple(sorted(plain | escaped | quoted | marked, key=len, reverse=True))
 
     def hide(self, text: str) -> str:
-        """Return a text in which ``(key)`` replaces the key."""
+        """Replace the key in a text by ``(key)``."""
         for spelling in self._spellings:
             text = text.replace(spelling, HIDDEN)
         return text
 
     def hide_in_answer(self, text: str) -> str:
-        """Return a model's answer without the key. A placeholder stays, as it may be the answer."""
+        """Hide the key in a model's answer, unless the key is only a short placeholder."""
         return text if len(self.value) < SHORTEST_SECRET else self.hide(text)
 
 
 def read_key(variable: str | None) -> Key | None:
-    """Return the key in an environment variable, or None if the variable is not set.
+    """Read the key from an environment variable, or return None if it is not set.
 
     Raises:
         ConfigError: the value is not a valid key. The message names the variable, not the value.

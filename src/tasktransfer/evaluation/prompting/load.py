@@ -36,7 +36,7 @@ class _ModelSize:
 def load_prompt_tokenizer(
     model: ModelSpec, start: str, revision: str | None, chat: Chat = "auto"
 ) -> PromptTokenizer:
-    """Return a released model's tokenizer with its chat template, without loading the weights.
+    """Load a released model's tokenizer and chat template, without weights.
 
     Args:
         start: Hugging Face name or folder.
@@ -71,7 +71,7 @@ def load_prompt_tokenizer(
 
 
 def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -> tuple[str, ...]:
-    """Check that a test prompt can be rendered, and return the notes for the model's records.
+    """Check that a test prompt can be rendered, and return notes for the records.
 
     Args:
         start: folder of the checkpoint.
@@ -90,7 +90,7 @@ def check_prompts(model: ModelSpec, start: str, chat: Chat, *, examples: bool) -
 def load_prompted_model(
     model: ModelSpec, start: str, revision: str | None, hardware: Hardware, chat: Chat = "auto"
 ) -> CausalModel | Seq2SeqModel:
-    """Return a released model for prompting, on this process's device.
+    """Load a released model for prompting on this process's device.
 
     Its weights are in bfloat16 if it computes in bfloat16.
 

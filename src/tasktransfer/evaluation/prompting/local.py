@@ -90,7 +90,7 @@ class CausalModel:
 
     @staticmethod
     def _extract_question_prefix(rows: Sequence[TokenRow]) -> Ids:
-        """Return the common prefix of a prompt's rows, before the first token of any choice."""
+        """Return the common prefix of a prompt's rows, up to the first token of a choice."""
         shared = _measure_common_prefix([row.ids for row in rows])
         least = min(min(row.begin, len(row.ids) - 1) for row in rows)
         return rows[0].ids[: max(1, min(shared, least))]
@@ -124,7 +124,7 @@ class CausalModel:
     def _score_later_tokens(
         self, state: _BatchState, choices: Sequence[tuple[int, Ids]]
     ) -> list[list[float]]:
-        """Return the log-probabilities of each choice's tokens after the first."""
+        """Compute the log-probabilities of each choice's tokens after the first token."""
         rows = torch.tensor([row for row, _ in choices], device=self.device)
         width = max(len(ids) for _, ids in choices)
         ids = torch.zeros((len(choices), width), dtype=torch.long)
@@ -162,7 +162,7 @@ class CausalModel:
         return [written[n] for n in range(len(rows))]
 
     def _generate_greedily(self, state: _BatchState, most: int, stops: Sequence[str]) -> list[str]:
-        """Return the greedily generated answer of each row, of at most ``most`` tokens."""
+        """Generate the answer of each row greedily, with at most ``most`` tokens."""
         written: list[Ids] = [[] for _ in state.logits]
         left, logits, mask, cache = list(range(len(written))), state.logits, state.mask, state.cache
         for _ in range(most):
@@ -193,7 +193,7 @@ class CausalModel:
 
     @property
     def _end_ids(self) -> set[int]:
-        """The ids of tokens that end an answer."""
+        """IDs of tokens that end an answer."""
         named = self.module.generation_config.eos_token_id
         listed = named if isinstance(named, list) else [named]
         return {i for i in (*listed, self.texts.tokenizer.eos_token_id) if i is not None}
@@ -205,7 +205,7 @@ class CausalModel:
             return self.setup.eval_budget.run_within_memory(work, undo=lambda: None)
 
     def _extract_common_prefix(self, rows: Sequence[Ids]) -> Ids:
-        """Return the common prefix of all rows, without the last token of the shortest row.
+        """Return the common prefix of all rows, without the shortest row's last token.
 
         It is empty for a single row, for which a cached prefix would not save time.
         """
@@ -215,7 +215,7 @@ class CausalModel:
         return rows[0][: max(0, min(shared, min(map(len, rows)) - 1))]
 
     def _batch_by_length(self, rows: Sequence[Ids], head: int, tokens: int) -> Iterator[list[int]]:
-        """Yield the indices of rows of similar length, in batches that fit the token budget.
+        """Yield the indices of rows in batches of similar lengths within the token budget.
 
         The budget covers the computation and the cache.
         """
@@ -232,7 +232,7 @@ class CausalModel:
             yield batch
 
     def _compute_state(self, rows: Sequence[Ids], head: Ids) -> _BatchState:
-        """Return the model's state after each row. All rows begin with ``head``."""
+        """Compute the model's state after each row, sharing the common prefix ``head``."""
         count = len(rows)
         own = [row[len(head) :] for row in rows]
         width = max(map(len, own))
@@ -253,7 +253,7 @@ class CausalModel:
         return _BatchState(logits[:, -1], cache, mask)
 
     def _get_prefix_cache(self, head: Ids) -> Any:
-        """Return the keys and values of a common prefix. Those of the last prefix are cached."""
+        """Return the keys and values of a common prefix, cached for the last prefix."""
         if getattr(self, "_last_head", None) != head:
             ids = torch.tensor([head], device=self.device)
             _, self._last_cache = self._forward(ids, torch.ones_like(ids), None, 1)
@@ -262,7 +262,7 @@ class CausalModel:
         return self._last_cache
 
     def _forward(self, ids: Tensor, mask: Tensor, cache: Any, last: int) -> tuple[Tensor, Any]:
-        """Return the logits of the last tokens, and the cache of keys and values.
+        """Run the model, and return the last tokens' logits with the key-value cache.
 
         Logits have the shape (rows, ``last``, vocabulary), in float32.
         """
@@ -301,14 +301,14 @@ class _BatchState:
 
 
 def _measure_common_prefix(rows: Sequence[Ids]) -> int:
-    """Return the length of the common prefix of all rows."""
+    """Measure the common prefix of all rows in tokens."""
     first, last = min(rows), max(rows)  # The prefix that these two share is common to all.
     pairs = enumerate(zip(first, last, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(first), len(last)))
 
 
 def _copy_cache_rows(cache: Any, rows: Tensor) -> Any:
-    """Return the keys and values of the given rows, each as often as it is listed.
+    """Copy the keys and values of given rows, which may be repeated.
 
     Layers are copied shallowly: a layer that continues creates new tensors and does not change
     those of other copies.

@@ -26,7 +26,7 @@ class Likelihood:
 
     @property
     def mean(self) -> float:
-        """The mean log-probability of its tokens (Brown et al. 2020, section 2.4)."""
+        """Mean log-probability of the choice's tokens (Brown et al. 2020, section 2.4)."""
         return self.total / self.tokens if self.tokens else float("-inf")
 
 
@@ -42,16 +42,16 @@ class PromptedModel(Protocol):
 
     @property
     def max_length(self) -> int:
-        """The maximum length of prompt and answer in tokens."""
+        """Maximum length of prompt and answer in tokens."""
         ...
 
     @property
     def gives_likelihoods(self) -> bool:
-        """True if the model can score choices. Otherwise it can only generate."""
+        """True if the model can score choices, and not only generate."""
         ...
 
     def list_notes(self, *, chooses: bool) -> list[str]:
-        """Return notes for the record about how the model was prompted.
+        """Return notes for the record on how the model was prompted.
 
         Args:
             chooses: whether answers are choices.
@@ -59,11 +59,11 @@ class PromptedModel(Protocol):
         ...
 
     def count_tokens(self, prompt: Prompt) -> int:
-        """Return the number of tokens in a prompt, estimated if there is no tokenizer."""
+        """Count the tokens of a prompt, or estimate their number without a tokenizer."""
         ...
 
     def truncate_text(self, text: str, most: int, keeps: str) -> str:
-        """Return a part of a text that has at most ``most`` tokens.
+        """Truncate a text to at most ``most`` tokens.
 
         Args:
             keeps: part of the text that is kept: ``end``, ``beginning`` or ``both`` ends.
@@ -73,25 +73,25 @@ class PromptedModel(Protocol):
     def compute_likelihoods(
         self, asked: Sequence[InstancePrompt]
     ) -> Sequence[list[Likelihood] | Unread]:
-        """Return the likelihood of each choice after its prompt, for each prompt."""
+        """Compute the likelihood of each choice after its prompt, for each prompt."""
         ...
 
     def generate(
         self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
     ) -> Sequence[str | Unread]:
-        """Return the greedily generated answer to each prompt.
+        """Generate the answer to each prompt greedily.
 
         An answer ends after ``most`` tokens or at the first stop string.
         """
         ...
 
     def get_counts(self) -> dict[str, float]:
-        """Return counts by name, such as the tokens read and generated so far, and the requests."""
+        """Return counts by name, such as requests and tokens so far."""
         ...
 
 
 def truncate_at_stop(text: str, stops: Sequence[str]) -> str:
-    """Return a generated text up to the first stop string, without leading white space."""
+    """Truncate a generated text at the first stop string, and strip leading white space."""
     text = text.lstrip()
     for stop in stops:
         text = text.split(stop, 1)[0]

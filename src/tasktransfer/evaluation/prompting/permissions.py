@@ -32,7 +32,7 @@ def is_this_machine(url: str) -> bool:
 
 
 def find_refusals(url: str, variable: str | None) -> Iterator[str]:
-    """Yield the reasons why the environment does not permit requests to an endpoint."""
+    """Yield the reasons why the environment does not allow requests to an endpoint."""
     host = _extract_host(url)
     is_plain = url.casefold().startswith("http:") and not is_this_machine(url)
     if is_plain and host not in _read_names(HTTP_HOSTS):
@@ -52,7 +52,7 @@ def find_refusals(url: str, variable: str | None) -> Iterator[str]:
 
 
 def describe_key(variable: str | None) -> str:
-    """Return a description of the key that is sent, for messages."""
+    """Describe the key that is sent to an endpoint, for messages."""
     if variable is None:
         return "without a key"
     is_set = bool(os.environ.get(variable, "").strip())

@@ -45,11 +45,11 @@ class GenerationMethod:
 
     @classmethod
     def from_facts(cls, facts: Facts) -> GenerationMethod:
-        """Return the method from the facts of a stored probe."""
+        """Convert the facts of a stored probe to a method."""
         return cls(facts["path"], facts["tokens_key"], facts["temperature"], facts["thinks"])
 
     def as_facts(self) -> Facts:
-        """Return the method as the facts of a probe."""
+        """Convert the method to the facts that a probe stores."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class ProbeStore:
         self._is_locked = False
 
     def read_facts(self, name: str) -> Facts | None:
-        """Return the facts of a stored probe, or None if there is none or it cannot be read."""
+        """Read the facts of a stored probe, or return None if they are missing or unreadable."""
         facts: Any = json_text.read_object(self.file).get(name)
         try:
             if name == SCORES:
@@ -83,7 +83,7 @@ class ProbeStore:
         return dict(facts)
 
     def get_facts(self, name: str, probe: Callable[[], Facts]) -> Facts:
-        """Return the facts of a probe, after running and storing it if it is not stored.
+        """Return the facts of a probe, which is run and stored if necessary.
 
         Only one process at a time runs probes, so that all processes use the same facts.
         """
@@ -112,7 +112,7 @@ class ProbeStore:
                 self._is_locked = False
 
     def list_descriptions(self, *names: str) -> list[str]:
-        """Return a description of each stored probe, by default of all."""
+        """Describe the stored probes, one description each."""
         lines = []
         for name in names or json_text.read_object(self.file):
             if (facts := self.read_facts(name)) is not None:
@@ -126,7 +126,7 @@ class ProbeStore:
         return lines
 
     def delete(self) -> bool:
-        """Delete the stored probes, and return whether there were any."""
+        """Delete the stored probes, and return whether any existed."""
         if not self.file.exists():
             return False
         self.file.unlink()

@@ -50,7 +50,7 @@ class EndpointProbe:
     thinking_tokens: int | None
 
     def probe_scores(self, check_endpoint: Callable[[], Any]) -> Facts:
-        """Return whether the endpoint echoes a prompt with log-probabilities, with the evidence.
+        """Test whether the endpoint echoes prompts with log-probabilities, and return evidence.
 
         Args:
             check_endpoint: function that raises EndpointError if the endpoint does not answer.
@@ -79,7 +79,7 @@ class EndpointProbe:
         return {"offered": True, "saw": f"{answer['total']:.4g} for {KNOWN_COMPLETION[1]!r}"}
 
     def probe_generation(self) -> Facts:
-        """Return the method by which the endpoint generates answers, with the evidence."""
+        """Test by which method the endpoint generates answers, and return evidence."""
         if self.chat is not None:
             try:
                 return self._probe_path(CHAT if self.chat else COMPLETIONS)
@@ -102,7 +102,7 @@ class EndpointProbe:
             return completions
 
     def _probe_path(self, path: str) -> Facts:
-        """Return the method of generation at a path, without the parameters that are refused.
+        """Find the method of generation at a path, without refused parameters.
 
         Raises:
             RefusedError: the path is not supported.
@@ -144,7 +144,7 @@ class EndpointProbe:
 
 
 def _drop_refused_parameter(method: GenerationMethod, words: str) -> GenerationMethod | None:
-    """Return a method without the parameter that an endpoint's message names as refused.
+    """Remove from a method the parameter that the endpoint's message refuses.
 
     Return None if the message does not name such a parameter.
     """
@@ -156,21 +156,21 @@ def _drop_refused_parameter(method: GenerationMethod, words: str) -> GenerationM
 
 
 def get_response_parser(method: GenerationMethod) -> Callable[[Any], Answer]:
-    """Return the function that parses the responses to a method's requests."""
+    """Return the parser of responses to a method's requests."""
     return parse_chat_response if method.path == CHAT else parse_completion_response
 
 
 def build_generation_body(
     served: str, method: GenerationMethod, prompt: Prompt, most: int
 ) -> dict[str, Any]:
-    """Return the request body for generating an answer of at most ``most`` tokens."""
+    """Return the body of a request that generates at most ``most`` tokens."""
     text = {"messages": prompt.messages} if method.path == CHAT else {"prompt": prompt.text}
     temperature = {"temperature": 0} if method.temperature else {}
     return {"model": served, **temperature, **text, method.tokens_key: most}
 
 
 def build_echo_body(served: str, prompt: str, choice: str) -> dict[str, Any]:
-    """Return the request body for the log-probabilities of a prompt and a choice after it."""
+    """Return the body of a request for the log-probabilities of a prompt with a choice."""
     # One token is generated, because not every endpoint accepts max_tokens of 0.
     more = {"max_tokens": 1, "echo": True, "logprobs": 1}
     return {"model": served, "temperature": 0, "prompt": prompt + choice, **more}

@@ -65,7 +65,7 @@ class PromptedPredictions:
 def sample_examples(
     task: Task, train: Sequence[Instance], shots: int, seed: int
 ) -> tuple[Instance, ...]:
-    """Return ``shots`` sampled training instances as few-shot examples, or all if fewer exist."""
+    """Sample ``shots`` training instances as few-shot examples, or all if there are fewer."""
     generator = random.Random(f"{seed} {task.name}")
     return tuple(generator.sample(list(train), min(shots, len(train))))
 
@@ -83,11 +83,11 @@ class TaskPrompter:
 
     @property
     def scores_choices(self) -> bool:
-        """True if choices are scored by likelihood instead of generated."""
+        """True if choices are scored by likelihood instead of being generated."""
         return has_choices(self.task) and self.model.gives_likelihoods
 
     def build_prompts(self, instance: Instance) -> list[InstancePrompt]:
-        """Return an instance's prompts, with a context that is truncated to fit the maximum length.
+        """Return an instance's prompts, with the context truncated to the maximum length.
 
         Raises:
             ModelError: the prompt is too long even without the context.
@@ -115,7 +115,7 @@ class TaskPrompter:
         return build_prompts(self.task, self.wording, instance, self.examples, listed=listed)
 
     def _compute_answer_limit(self, asked: Sequence[InstancePrompt]) -> int:
-        """Return the number of tokens that are reserved for the answer."""
+        """Return the number of tokens to reserve for the answer."""
         if not has_choices(self.task):
             return self.task.prompt.max_answer_tokens
         longest = max((text for question in asked for text in question.choices), key=len)
@@ -126,7 +126,7 @@ class TaskPrompter:
     def prompt_model(
         self, instances: Sequence[Instance], known: Sequence[str] = ()
     ) -> PromptedPredictions:
-        """Prompt the model for instances, and return the predictions in its answers.
+        """Prompt the model with instances, and return the predictions.
 
         Args:
             known: labels that an ``open_labels`` task may have.
@@ -225,12 +225,12 @@ class TaskPrompter:
 
     @property
     def _scale_middle(self) -> str:
-        """The middle of the scale, which is predicted for an answer that is not a rating."""
+        """Middle of the rating scale, which is predicted for unreadable answers."""
         return f"{sum(get_scale(self.task)) / 2:g}"
 
 
 def compute_expected_rating(task: Task, choices: Sequence[Likelihood]) -> float:
-    """Return the expected rating under the choices' probabilities, which are normalised to 1.
+    """Compute the expected rating from the choices' probabilities.
 
     Args:
         task: card of a rating task.
@@ -244,14 +244,14 @@ def compute_expected_rating(task: Task, choices: Sequence[Likelihood]) -> float:
 
 
 def _rank_choices(choices: Sequence[Likelihood]) -> list[int]:
-    """Return the indices of choices by decreasing likelihood. Ties keep the choices' order."""
+    """Rank choices by decreasing likelihood, with ties in their original order."""
     return sorted(range(len(choices)), key=lambda index: -choices[index].mean)
 
 
 def build_prompter(
     task: Task, settings: Mapping[str, Any], train: Sequence[Instance], model: PromptedModel
 ) -> TaskPrompter:
-    """Return the prompter of an evaluation.
+    """Build the prompter of an evaluation.
 
     Args:
         settings: the evaluation's settings ``asked``.
@@ -268,7 +268,7 @@ def build_prompter(
 
 
 def _truncate_example(prompter: TaskPrompter, example: Instance, limit: int) -> Instance:
-    """Return an example with a context that is truncated so that the example fits the limit."""
+    """Truncate an example's context so that the example fits the limit."""
     task, model = prompter.task, prompter.model
     bare = build_prompts(task, prompter.wording, replace(example, context=""))
     own = max(

@@ -25,7 +25,7 @@ GROUP_SIZE = 64
 
 
 def list_replies(prompter: TaskPrompter, instances: Sequence[Instance]) -> list[str]:
-    """Return the gold replies, truncated at their end to the card's maximum answer length."""
+    """Return the gold replies, truncated to the card's maximum answer length."""
     most = prompter.task.prompt.max_answer_tokens
     return [
         prompter.model.truncate_text(strip_reply_prefix(instance), most, "beginning")
@@ -36,7 +36,7 @@ def list_replies(prompter: TaskPrompter, instances: Sequence[Instance]) -> list[
 def score_blocks(
     prompter: TaskPrompter, instances: Sequence[Instance], size: int
 ) -> Iterator[Floats]:
-    """Yield the scores of each block, shape (contexts, replies).
+    """Yield the scores of each block of candidates, shape (contexts, replies).
 
     The score of a reply is the mean log-probability of its tokens in nats.
 
@@ -55,7 +55,7 @@ def score_blocks(
 def score_gold_replies(
     prompter: TaskPrompter, instances: Sequence[Instance]
 ) -> tuple[Floats, Floats]:
-    """Return the negative log-likelihood (nats) and the number of words of each gold reply."""
+    """Compute each gold reply's negative log-likelihood (nats) and number of words."""
     losses: list[float] = []
     words: list[float] = []
     begins = range(0, len(instances), GROUP_SIZE)
@@ -71,7 +71,7 @@ def score_gold_replies(
 def _score_replies(
     prompter: TaskPrompter, instances: Sequence[Instance], replies: Sequence[tuple[str, ...]]
 ) -> list[list[Likelihood]]:
-    """Return the likelihood of each of an instance's replies, for each instance."""
+    """Compute the likelihoods of each instance's replies."""
     prompts = [
         InstancePrompt(prompter.build_prompts(instance)[0].prompt, 0, choices)
         for instance, choices in zip(instances, replies, strict=True)

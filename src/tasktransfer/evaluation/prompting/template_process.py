@@ -24,7 +24,7 @@ REPETITIONS = 4
 
 
 def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]) -> list[Any]:
-    """Return a dictionary per chat, with ``text``, or with ``error`` if rendering fails."""
+    """Render each chat to a dictionary with ``text``, or with ``error`` if it fails."""
     tokenizer: Any = PreTrainedTokenizerBase()  # type: ignore[no-untyped-call]
 
     def render_chat(chat: Any) -> dict[str, str]:
@@ -52,7 +52,7 @@ def render_chats(template: str, special_tokens: dict[str, Any], chats: list[Any]
 
 
 def main() -> None:
-    """Read a request from standard input and write the answer to standard output."""
+    """Read a request from standard input, and write the answer to standard output."""
     for limit, most in ((resource.RLIMIT_CPU, SECONDS), (resource.RLIMIT_AS, BYTES)):
         with suppress(OSError, ValueError):  # Some systems do not have these limits.
             resource.setrlimit(limit, (most, most))

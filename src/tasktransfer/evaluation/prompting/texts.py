@@ -43,7 +43,7 @@ class PromptTokenizer:
     gives_likelihoods: bool = True
 
     def render_prompt(self, prompt: Prompt) -> str:
-        """Return the rendered prompt.
+        """Render a prompt as the text that the model reads.
 
         Raises:
             ModelError: the chat template does not render the prompt completely.
@@ -51,13 +51,13 @@ class PromptTokenizer:
         return self.chat.render(prompt) if self.chat else prompt.text
 
     def tokenize_texts(self, texts: Sequence[str]) -> list[Ids]:
-        """Return the token ids of complete texts. A chat template contains its special tokens."""
+        """Tokenize complete texts, including special tokens where no chat template adds them."""
         rows: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
         return rows if self.chat else [[*self._begin, *row] for row in rows]
 
     @property
     def _begin(self) -> Ids:
-        """The special token ids that the tokenizer puts before a text."""
+        """Special token IDs that the tokenizer adds before a text."""
         empty: Ids = self.tokenizer("")["input_ids"]
         return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
 
@@ -77,7 +77,7 @@ class PromptTokenizer:
         return text[places[-most][0] :] if keeps == "end" else text[: places[most - 1][1]]
 
     def tokenize_choices(self, prompt: InstancePrompt) -> list[TokenRow]:
-        """Return the tokens of the prompt followed by each choice."""
+        """Tokenize the prompt followed by each choice."""
         rendered = self.render_prompt(prompt.prompt)
         gap = "" if self.chat else " "
         before, *whole = self.tokenize_texts(
