@@ -76,7 +76,7 @@ class Release:
 
 
 def describe_missing_splits(task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-    """Describe the splits in which a task has no instances (None: all splits)."""
+    """Describe the splits in which a task has no instances, where None stands for all splits."""
     if splits is None:
         return f"the release does not annotate {task!r}"
     return f"the release has no instances of {task!r} in the {' and '.join(splits)} split"
