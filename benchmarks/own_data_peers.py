@@ -278,7 +278,6 @@ def compare_methods(
     """Return one row per method: scores, costs, and the error if its fits end in one."""
     done = {m: [r for r in fits if not r["status"]] for m, fits in results.items()}
     answers = {m: [r["predictions"] for r in fits] for m, fits in done.items() if fits}
-    scores = score_methods(golds, answers, reference)
     costs = pd.DataFrame(
         [
             {
@@ -292,7 +291,9 @@ def compare_methods(
             for method, fits in results.items()
         ]
     )
-    return costs.merge(scores, on="method", how="left")
+    if not answers:
+        return costs
+    return costs.merge(score_methods(golds, answers, reference), on="method", how="left")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -115,8 +115,9 @@ def test_a_failing_cell_fails(tables: Path, monkeypatch: pytest.MonkeyPatch) -> 
         execute(notebook, tables, monkeypatch)
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.parametrize("path", sorted(NOTEBOOK.parent.glob("*.ipynb")), ids=lambda p: p.name)
+def test_notebooks_are_kept_without_outputs(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert all(
         not cell.outputs and cell.execution_count is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import yaml
 from declared_files import dialogue, lines
 
+import tasktransfer as tt
 from small_models import make_model
 from tasktransfer.cli import main, new_study
 from tasktransfer.cli.new_study import (
@@ -263,6 +265,23 @@ def test_the_baseline_and_references_come_before_sources(
     assert "too short for source tasks" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")
     assert load_config("config.yaml").design == "transfer"
+
+
+def test_more_methods_are_comments_that_can_be_uncommented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_for(2.0, tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path / "study")
+    config = Path("config.yaml")
+    before, mark, rest = config.read_text().partition("# More methods: ")
+    comments, references, after = rest.partition("references:\n")
+    entries = re.sub(r"(?m)^# (?=- |  |prompted:)", "", comments)
+    config.write_text("".join([before, mark, entries, references, after]))
+    runs = tt.plan(config).runs
+    trained = runs[runs["method"] == "baseline"]
+    assert {*trained["model"]} == {"tiny", "tiny-lora"}
+    prompted = runs[runs["method"] == "prompted"]
+    assert {*prompted["model"]} == {"prompted"} and {*prompted["shots"]} == {0, 4}
 
 
 def test_more_hours_give_sources_before_larger_samples(

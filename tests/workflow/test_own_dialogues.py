@@ -10,7 +10,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from documented import FENCE, commands
 from tasktransfer.cli import main
@@ -18,6 +20,7 @@ from tasktransfer.operate.forecast import rates
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorials" / "own-dialogues.md"
+NOTEBOOK = ROOT / "notebooks" / "own-dialogues.ipynb"
 MINILM = ROOT / "models" / "all-MiniLM-L6-v2"
 LINES = commands(PAGE, ("tasktransfer", "cd", "make"))
 TINY, PRETRAINED = LINES[: LINES.index("cd ..")], LINES[LINES.index("cd ..") + 1 :]
@@ -91,6 +94,26 @@ def test_the_tutorial_runs_with_a_pretrained_encoder(folder: Path) -> None:
     assert BY_MINILM[2].partition(", temperature")[0] in text
     predictions = (json.loads(line) for line in text.splitlines() if line.startswith('{"id"'))
     assert [each["label"] for each in predictions] == ["billing", "delivery", None]
+
+
+@pytest.mark.slow
+def test_the_notebook_runs_from_a_config_to_predictions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUDY", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
+    NotebookClient(notebook, timeout=1200, resources=resources).execute()
+    printed = {
+        cell.id: "".join(output.get("text", "") for output in cell.get("outputs", []))
+        for cell in notebook.cells
+    }
+    assert "support: 17 of 17 jobs done (100 %)" in printed["run"]
+    assert "Exporting tfidf_logistic" in printed["export"]
+    labels = [line.split()[0] for line in printed["predict"].splitlines() if line[-3:-2] == "."]
+    assert labels == ["billing", "delivery"]
 
 
 def run(folder: Path, lines: list[str]) -> str:
