@@ -47,7 +47,8 @@ test functions.
 
 The mutants do not represent all faults: none of them omits a sort, changes a preset or removes a
 library. In these measurements, the first test of each file was not run on mutants, because its
-branches were attributed to the file. With the first tests, more mutants might have been killed.
+branches were attributed to the file. If the first tests had been run, more mutants might have been
+killed.
 
 ## Decisions
 
@@ -101,11 +102,12 @@ def render_page(results: Mapping[str, Mapping[str, Any]]) -> str:
             decisions.append(f"| {' | '.join(cells)} |")
     tested = [group for group in results.values() if group["mutants"]]
     found = [row for group in tested for row in group["redundant"].values()]
+    removed = sum(row["decision"] == "removed" for row in found)
     summary = (
         f"In the {len(tested)} groups with mutants, {len(found)} of "
         f"{sum(group['functions'] for group in tested)} test functions are redundant, with "
         f"{sum(row['lines'] for row in found)} of {sum(group['lines'] for group in tested)} lines. "
-        f"We removed {sum(row['decision'] == 'removed' for row in found)} of these test functions."
+        f"{removed or 'None'} of the redundant test functions were removed."
     )
     return TEXT.format(
         least=LEAST, groups="\n".join(groups), summary=summary, decisions="\n".join(decisions)

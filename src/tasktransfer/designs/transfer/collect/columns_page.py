@@ -14,7 +14,7 @@ from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Fram
 _HEAD = """\
 # Columns of the tables
 
-Generated from `src/tasktransfer/designs/transfer/collect/` by `make schemas`;
+`make schemas` generates this page from `src/tasktransfer/designs/transfer/collect/`.
 [analysis.md](analysis.md) defines the numbers. Each table is stored in the file
 `results/<study>/tables/<table>.parquet`, whose footer contains the descriptions of the columns.
 Scores range from 0 to 100, and a delta is a difference between two scores, in points.
