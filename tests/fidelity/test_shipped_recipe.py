@@ -63,7 +63,9 @@ def test_the_text_counts_the_learned_baselines(after: pd.DataFrame) -> None:
     learned = after["state"] == "learned"
     assert f"**{int(learned.sum())} of the {len(after)} baselines beat" in text
     significant = learned & (after["low"] > 0)
-    assert f"For {int(significant.sum())} of the {int(learned.sum())} baselines, the interval" in text
+    assert (
+        f"For {int(significant.sum())} of the {int(learned.sum())} baselines, the interval" in text
+    )
 
 
 def test_the_page_has_these_fitted_heads(

@@ -99,12 +99,12 @@ def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None
         assert by_task[RC] == ("multitask", (QA,), [1], [0])
         assert by_task[QA][1] == (RE,)
         with pytest.raises(
-            ConfigError, match="contains no value of logme for tiny-bert on Friends"
+            ConfigError, match="no values of the selector logme for the model tiny-bert"
         ):
             picked(study, parse_policy("selector:logme", "Friends", None))
     finally:
         path.unlink()
-    with pytest.raises(ConfigError, match="is not a policy"):
+    with pytest.raises(ConfigError, match="no policy with this name"):
         parse_policy("selector:longest", "Friends", None)
 
 
@@ -275,10 +275,10 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
     [
         ("best_dev", "Did you mean 'best-dev'"),
         ("best-test", "Choose one of best-dev, fixed:pretrain_finetune"),
-        ("fixed:baseline", "is not a policy"),
+        ("fixed:baseline", "no policy with this name"),
         ("fixed:multitsk", "Did you mean 'fixed:multitask'"),
         ("named", "--runs FILE"),
-        ("", "is not a policy"),
+        ("", "no policy with this name"),
     ],
 )
 def test_policies_that_are_none(policy: str, told: str) -> None:
@@ -288,7 +288,7 @@ def test_policies_that_are_none(policy: str, told: str) -> None:
 
 
 def test_a_file_of_runs_with_another_policy(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--runs applies only to --policy named"):
+    with pytest.raises(ConfigError, match="The option --runs applies only to --policy named"):
         parse_policy("best-dev", "Friends", runs_file(tmp_path))
 
 
@@ -363,7 +363,7 @@ def test_a_free_study_cannot_be_submitted(tmp_path: Path) -> None:
     ("wish", "told"),
     [
         (Options("friends", "tiny-bert"), "Did you mean 'Friends'"),
-        (Options("DailyDialog", "tiny-bert"), "'DailyDialog' is not a dataset of this study"),
+        (Options("DailyDialog", "tiny-bert"), "does not contain the dataset 'DailyDialog'"),
         (Options("Friends", "bert"), "has no model 'bert'. Choose one of tiny-bert"),
     ],
 )

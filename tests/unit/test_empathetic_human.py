@@ -20,7 +20,9 @@ def test_ratings_become_means_with_errors(tmp_path: Path) -> None:
     (rated,) = read_ratings(file)
     assert (rated.ratings, rated.mean["empathy"], rated.error["empathy"]) == (2, 3.0, 1.0)
     file.write_text(f"{head}Base,1,a,6,3,5\n")
-    with pytest.raises(DataError, match=":2: empathy is '6', which is not a rating"):
+    with pytest.raises(
+        DataError, match=":2: The column empathy contains '6', which is not a rating"
+    ):
         read_ratings(file)
 
 
@@ -38,7 +40,9 @@ def test_choices_become_ratios(tmp_path: Path) -> None:
     write_summary(None, file, tmp_path / "out")
     assert (tmp_path / "out" / "choices.csv").read_text().splitlines()[1] == "A,,inf,"
     file.write_text("first,second,instance,rater,choice\nA,B,1,r,both\n")
-    with pytest.raises(DataError, match=r":2: 'both' is not a choice\. Write first, second"):
+    with pytest.raises(
+        DataError, match=r":2: The value 'both' is not a choice\. Write first, second"
+    ):
         read_choices(file)
 
 

@@ -200,14 +200,16 @@ def test_a_missing_emotion_file(world: Path) -> None:
 
 def test_an_unknown_label(world: Path) -> None:
     afraid(world).with_name("bored.csv").write_text("x")
-    with pytest.raises(DataError, match=r"bored\.csv: 'bored' is not one of the 32 emotions"):
+    with pytest.raises(
+        DataError, match=r"bored\.csv: The file's name 'bored' is not one of the 32 emotions"
+    ):
         OPEN(world, False)
 
 
 def test_a_dialogue_in_two_splits(world: Path) -> None:
     with splits(world).open("a") as lines:
         lines.write("tiny:0,test\n")
-    wanted = r"split\.csv:202: Dialogue tiny:0 is in test here, but in \w+ .* Keep one of"
+    wanted = r"split\.csv:202: .* dialogue tiny:0 to the split test, .*\. Keep one of"
     with pytest.raises(DataError, match=wanted):
         OPEN(world, False)
 

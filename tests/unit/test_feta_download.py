@@ -94,7 +94,7 @@ def test_what_is_not_the_archive_is_refused(content: bytes, server: Server, tmp_
 
 def test_a_web_page_is_refused_with_the_way_around_it(server: Server, tmp_path: Path) -> None:
     server.kind = "text/html; charset=utf-8"
-    with pytest.raises(DataError, match=r"is a web page.*Open it in a browser"):
+    with pytest.raises(DataError, match=r"is a web page.*Open the address in a browser"):
         download_archive(ARCHIVE, tmp_path, server.address)
 
 

@@ -140,7 +140,7 @@ def test_a_wrong_line_is_named(tmp_path: Path) -> None:
     )
     config = load(tmp_path, files)
     study = cast(Study, SimpleNamespace(config=config))
-    with pytest.raises(DataError, match=r"ratings\.csv:2: empathy is '9', which is not a rating"):
+    with pytest.raises(DataError, match=r"ratings\.csv:2: The column empathy contains '9'"):
         human_frames.make_agreement(Frames(study, {}, Metadata("planted", "digest", False, 1)))
 
 

@@ -254,11 +254,11 @@ def put(key: str, value: Any) -> Callable[[Rows], None]:
         ),
         (put("response", "  "), ":4: The response is empty. Write the response, or remove"),
         (put("context", [" "]), ":4: The context is empty"),
-        (put("context_id", ""), ":4: The context has no ID, but intervals"),
+        (put("context_id", ""), ":4: The context has no ID, but confidence intervals"),
         (lambda rows: rows[3].pop("context_id"), ":4: The key .context_id. is missing"),
         (
             lambda rows: rows.append(rows[3]),
-            r"context, response and ratings are the same as in .*\.jsonl:4. Keep",
+            r"same context, response and ratings as .*\.jsonl:4. Keep",
         ),
     ],
 )
@@ -293,7 +293,7 @@ def test_too_few_ratings_to_learn_from(world: Path) -> None:
     changed(world / SET, lambda rows: rows.__delitem__(slice(20, None)))
     told = ingredients(world, task="Harbour_Tiny", percent=10, by="items", draw=0)
     with pytest.raises(
-        DataError, match=r"10 % of 20 items give two halves of 1.*few_shot\.percentages"
+        DataError, match=r"10 % of 20 items gives two halves of 1.*few_shot\.percentages"
     ):
         ratings.sample_few_ratings(told)
 

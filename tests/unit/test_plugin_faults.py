@@ -38,9 +38,9 @@ FAULTS = [
     ("a\0b\n", "null bytes"),
     ("import absent_module\n", "No module named 'absent_module'; {file}:1)"),
     ("x = 3\n", "'odd.name.py': The plugin adds nothing. Define DATASETS, SELECTORS or DESIGN"),
-    ("DATASETS = 4\n", "'odd.name.py': DATASETS is 4, but it must be a list"),
+    ("DATASETS = 4\n", "'odd.name.py': The value of DATASETS is 4, but it must be a list"),
     ("DATASETS = [None]\n", "DATASETS contains null, which is not a Dataset"),
-    ("SELECTORS = None\n", "SELECTORS is null, but it must be a list"),
+    ("SELECTORS = None\n", "The value of SELECTORS is null, but it must be a list"),
     ("SELECTORS = ['length']\n", "SELECTORS contains 'length', which is not a Selector"),
     ("def __getattr__(name):\n    raise KeyError(name)\n", "(KeyError: 'DATASETS'; {file}:2)"),
 ]
@@ -84,7 +84,7 @@ def test_a_design_of_other_types_is_refused(arguments: str, told: str) -> None:
     ("plan", "told"),
     [
         ("config.absent", "toy.py:{line}: The plugin raised AttributeError: "),
-        ("5", "returned 5. Return a core.plan.Plan"),
+        ("5", "returned 5 instead of a plan"),
     ],
 )
 def test_an_error_in_a_plugins_function_is_reported_without_a_traceback(

@@ -107,7 +107,10 @@ def test_a_study_of_a_plugins_design_is_checked_by_its_config() -> None:
         ({"plugins": ["data.py", "empty"]}, "plugins[1]: 'empty': The path is not a Python file"),
         ({"plugins": ["broken.py"]}, "plugins[0]: 'broken.py' cannot be imported (NameError: "),
         ({"plugins": ["ends.py"]}, "plugins[0]: 'ends.py' cannot be imported (SystemExit: 0; "),
-        ({"plugins": ["wrong.py"]}, "plugins[0]: 'wrong.py': DESIGN is 3, but it must be a Design"),
+        (
+            {"plugins": ["wrong.py"]},
+            "plugins[0]: 'wrong.py': The value of DESIGN is 3, but it must be a Design",
+        ),
         (
             {"plugins": "data.py"},
             ":3: plugins: The value is 'data.py', but it must be a list. Write [data.py]",

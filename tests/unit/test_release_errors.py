@@ -252,12 +252,17 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "causal span elsewhere": (
         "DailyDialog",
         put(CESE, 0, "qas", 0, "answers", 0, "answer_start", 3),
-        ("'a_cause0'", f"{CESE}[0].qas[0].answers[0].answer_start", "'spoils the picnic'", "at 3"),
+        (
+            "'a_cause0'",
+            f"{CESE}[0].qas[0].answers[0].answer_start",
+            "'spoils the picnic'",
+            "at the offset 3",
+        ),
     ),
     "span before the start": (
         "DailyDialog",
         put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", -2),
-        ("'a_qa0'", "'the picnic' is not in the context at -2"),
+        ("'a_qa0'", "the context contains", "at the offset -2"),
     ),
     "start as text": (
         "DailyDialog",
@@ -277,17 +282,17 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "answer elsewhere": (
         "Friends",
         put(*QA, "answer_start", 30),
-        ("'a_What'", "'dinosaur'", "turn 2", "at 30", "which has ' his new' there"),
+        ("'a_What'", "'dinosaur'", "turn 2", "contains ' his new' at the offset 30"),
     ),
     "answer past its turn": (
         "Friends",
         put(*QA, "answer_start", 400),
-        ("'a_What'", "'dinosaur' is not in the utterance of turn 2 at 400"),
+        ("'a_What'", "the utterance of turn 2 contains '' at the offset 400"),
     ),
     "answer in no turn": (
         "Friends",
         put(*QA, "answer_utterance_id", 3),
-        ("'a_What'", "answer_utterance_id", "there is no turn 3", "turns 0 to 2"),
+        ("'a_What'", "answer_utterance_id", "the turn 3 does not exist", "turns 0 to 2"),
     ),
     "answer that is no speaker": (
         "Friends",
@@ -302,18 +307,18 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "mention elsewhere": (
         "Friends",
         put(*MENTION, "start", 12),
-        ("'a_t2_mention0'", "start", "'Ross' is not in the utterance at 12"),
+        ("'a_t2_mention0'", "start", "at the offset 12", "'Ross'"),
     ),
     # Turns that annotations name
     "context turn": (
         "DailyDialog",
         put(ARS, 0, "context_turns", ["1", "9"]),
-        (f"{ARS}[0].context_turns[1]", "there is no turn '9'", "turns '1' to '2'"),
+        (f"{ARS}[0].context_turns[1]", "the turn '9' does not exist", "turns '1' to '2'"),
     ),
     "context turn of another type": (
         "DailyDialog",
         put(ARS, 0, "context_turns", [1]),
-        ("context_turns[0]", "there is no turn 1"),
+        ("context_turns[0]", "the turn 1 does not exist"),
     ),
     "no context turn": (
         "DailyDialog",
@@ -323,18 +328,18 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "personality's turn": (
         "Friends",
         put("personality_detection", 0, "turns", [7]),
-        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "there is no turn 7"),
+        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "the turn 7 does not exist"),
     ),
     "relation's turn": (
         "Friends",
         put("relation_extraction", 0, "turns", [2, True]),
-        ("relation_extraction[0].turns[1]", "there is no turn True"),
+        ("relation_extraction[0].turns[1]", "the turn True does not exist"),
     ),
     # Splits
     "train and test": (
         "Friends",
         ids(TEST, ["d", "b", "e"]),
-        ("'b'", TRAIN, TEST, "Keep it in one split"),
+        ("'b'", TRAIN, TEST, "Keep the dialogue in one split"),
     ),
     "few-sample train and dev": (
         "Friends",
@@ -349,7 +354,7 @@ DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
     "unknown test id": (
         "Friends",
         ids(TEST, ["d", "zzz"]),
-        (TEST, "'zzz' (1 of 2 in all) is not in TLiDB_Friends.json"),
+        (TEST, "TLiDB_Friends.json lacks 1 of the 2 listed dialogues, for example 'zzz'"),
     ),
     "unknown few-sample id": (
         "Friends",

@@ -209,6 +209,7 @@ def test_a_probe_with_one_label_is_refused_where_labels_are_made(
     monkeypatch.setattr(labels, "read_instances", read)
     asked = Ingredients((Path(),), (), (), ("MultiWOZ_RecentTopic",), {})
     with pytest.raises(
-        DataError, match="All 3 training turns have the label hotel, but a probe needs two"
+        DataError,
+        match="All 3 training turns have the label hotel, but the training data of a probe",
     ):
         derive_dialogue_labels(asked)

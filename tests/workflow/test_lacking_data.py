@@ -37,7 +37,7 @@ PROBES: dict[str, Any] = {
     ("config", "name", "content", "told"),
     [
         (PANEL, "evaluation/fed/fed_data.json", None, "remove 'FED_Turn' from rated_sets"),
-        (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues for train"),
+        (PANEL, "own/train.jsonl", b"", "Own has 0 dialogues in the split train"),
         (PROBES, "judgements/ties.csv", None, "The file of probes.human_judgements does not exist"),
         (
             PROBES,

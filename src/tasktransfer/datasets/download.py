@@ -176,7 +176,7 @@ def download_archive(archive: Archive, folder: Path, mirror: str | None = None) 
             source = f"{folder / CHECKSUMS} records"
             remedy = f"Remove the line of {archive.name} there if the authors changed their archive"
         raise DataError(
-            f"{address}: The SHA-256 of the download is {digest}, and {source} {expected}. "
+            f"{address}: The SHA-256 of the download is {digest}, but {source} {expected}. "
             f"{remedy}."
         )
     part.replace(path)
@@ -207,8 +207,8 @@ def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
         if archive.sha256 is None:
             source = f"{path.parent / CHECKSUMS} records"
         raise DataError(
-            f"{path}: The SHA-256 of the file is {digest}, and {source} {expected}. Remove "
-            "the file and download it again."
+            f"{path}: The SHA-256 of the file is {digest}, but {source} {expected}. Remove the "
+            "file and download it again."
         )
     if read_checksums(path.parent).get(path.name) != digest:
         _record_checksum(path.parent, path.name, digest)
@@ -234,8 +234,8 @@ def _download_rest(address: str, part: Path) -> None:
     with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
         if "text/html" in response.headers.get("Content-Type", ""):
             raise DataError(
-                f"{address}: The response is a web page, not an archive. Open it in a "
-                "browser, download the archive, and put it at "
+                f"{address}: The response is a web page, not an archive. Open the address in a "
+                "browser, download the archive, and save it as "
                 f"{part.with_name(part.name[1:].removesuffix('.download'))}."
             )
         place = _RANGE.match(response.headers.get("Content-Range", ""))

@@ -131,8 +131,8 @@ def open_study(
             check_plan_size(first + (second - first) * (len(config.seeds) - 1))
         if not isinstance(study.plan, Plan):  # reading the plan reports its errors now
             raise ConfigError(
-                f"{config_file}: The plan function of design {design.name!r} (plugins) "
-                f"returned {format_value(study.plan)}. Return a core.plan.Plan."
+                f"{config_file}: The function `plan` of the design {design.name!r} returned "
+                f"{format_value(study.plan)} instead of a plan. Return a core.plan.Plan."
             )
     except PlanTooLargeError as error:
         raise ConfigError(

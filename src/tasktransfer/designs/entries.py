@@ -36,7 +36,8 @@ def add_entries(design: Design, others: Iterable[Design]) -> None:
     if problems:
         listed = "".join(f"\n  {problem}" for problem in problems)
         raise ConfigError(
-            f"The design {design.name!r} has invalid entries. Correct them in its plugin:{listed}"
+            f"The design {design.name!r} has invalid entries. Correct these entries in the "
+            f"design's plugin:{listed}"
         )
     for entry in list_entries(design):
         VERSIONS[entry] = design.versions.get(entry, 1)

@@ -79,14 +79,14 @@ def _add_entries(
         values = getattr(module, name, ())
         if not isinstance(values, list | tuple):
             raise ConfigError(
-                f"{plugin}: {name} is {format_value(values)}, but it must be a list. Make it a "
-                "list."
+                f"{plugin}: The value of {name} is {format_value(values)}, but it must be a list. "
+                f"Make {name} a list."
             )
         for value in values:
             if not isinstance(value, kind):
                 raise ConfigError(
-                    f"{plugin}: {name} contains {format_value(value)}, which is not a "
-                    f"{kind.__name__}. Replace or remove it."
+                    f"{plugin}: The list {name} contains {format_value(value)}, which is not a "
+                    f"{kind.__name__}. Replace or remove this item."
                 )
     for dataset in getattr(module, "DATASETS", ()):
         datasets.add_dataset(dataset)
@@ -95,8 +95,8 @@ def _add_entries(
     if "DESIGN" in names:
         if not isinstance(module.DESIGN, design):
             raise ConfigError(
-                f"{plugin}: DESIGN is {format_value(module.DESIGN)}, but it must be a "
-                f"{design.__name__}. Make it a {design.__name__}."
+                f"{plugin}: The value of DESIGN is {format_value(module.DESIGN)}, but it must be "
+                f"a {design.__name__}. Make DESIGN a {design.__name__}."
             )
         add(module.DESIGN)
 
@@ -145,5 +145,5 @@ def _wrap_errors(what: str, module: ModuleType) -> Iterator[None]:
     except BaseException as error:
         line = find_plugin_line(error) or str(module.__file__)
         raise ConfigError(
-            f"{what} ({describe_error(error)}; {line}). Fix it, or remove it from plugins."
+            f"{what} ({describe_error(error)}; {line}). Fix the plugin, or remove it from plugins."
         ) from error

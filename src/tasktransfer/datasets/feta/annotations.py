@@ -92,7 +92,10 @@ def find_turn(dialogue: AnnotatedDialogue, turn_id: object, location: Location) 
         if position is not None:
             return dialogue.turns[position]
     first, last = dialogue.turns[0].id, dialogue.turns[-1].id
-    raise location.error(f"there is no turn {turn_id!r}, only the turns {first!r} to {last!r}")
+    raise location.error(
+        f"the turn {turn_id!r} does not exist, because the dialogue has the turns {first!r} to "
+        f"{last!r}"
+    )
 
 
 def join_turns(
@@ -163,7 +166,9 @@ def _parse_dialogue(table: Table, location: Location) -> AnnotatedDialogue:
 def _parse_turn(row: Table, offset: int, location: Location) -> Turn:
     turn_id = get_member(row, "turn_id", location)
     if not isinstance(turn_id, (str, int)) or isinstance(turn_id, bool):
-        raise location.at("turn_id").error(f"{turn_id!r} is neither a text nor an integer")
+        raise location.at("turn_id").error(
+            f"the value {turn_id!r} is neither a text nor an integer"
+        )
     speakers = get_texts(row, "speakers", location)
     utterance = get_text(row, "utterance", location)
     if not all(speakers):
@@ -297,8 +302,8 @@ def check_label(label: str, task: Task, location: Location) -> None:
     """Raise DataError if a text is not a label of the task."""
     if label not in task.labels:
         raise location.error(
-            f"{label!r} is not a label of {task.name} (the most similar label is "
-            f"{find_nearest(label, task.labels)})"
+            f"the answer {label!r} is not a label of the task {task.name} (the most similar label "
+            f"is {find_nearest(label, task.labels)})"
         )
 
 
@@ -312,8 +317,8 @@ def get_choice(
     options = get_texts(item, "options", location)
     if len(options) != task.classes:
         raise location.at("options").error(
-            f"the question has {len(options)} options, but every question of {task.name} has "
-            f"{task.classes}"
+            f"the question has {len(options)} options, but every question of the task {task.name} "
+            f"has {task.classes}"
         )
     number = get_member(item, "label", location)
     numbers = [str(index) for index in range(len(options))]
@@ -328,7 +333,9 @@ def check_span_offset(text: str, start: int, whole: str, where: str, location: L
     """Raise DataError if ``whole`` does not contain the text at ``start``."""
     if start < 0 or not whole.startswith(text, start):
         found = whole[max(start, 0) : max(start, 0) + len(text)]
-        raise location.error(f"{text!r} is not in {where} at {start}, which has {found!r} there")
+        raise location.error(
+            f"{where} contains {found!r} at the offset {start}, but the annotated text is {text!r}"
+        )
 
 
 def remove_duplicates(values: Iterable[Answer]) -> tuple[Answer, ...]:

@@ -97,9 +97,9 @@ def find_source(path: Path | str, dataset: str) -> Source:
         )
     state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
     raise DataError(
-        f"{path}: {state} (looked for {folder}/, {packed} and "
-        f"{path / get_json_file_name(dataset)}). Put the release there, or set data.release to its "
-        "folder."
+        f"{path}: {state} (the tested paths are {folder}/, {packed} and "
+        f"{path / get_json_file_name(dataset)}). Put the release into this folder, or set "
+        "data.release to the release's folder."
     )
 
 
@@ -166,7 +166,8 @@ def _find_folder_file(source: Source, name: str) -> Path:
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
             f"{file}: The file is a link to {real}, which is outside the folder of the file. Copy "
-            "the file into the folder, or set data.release to the folder that contains it."
+            "the linked file into the folder, or set data.release to the folder that contains "
+            "the linked file."
         )
     if not real.is_file():
         raise DataError(f"{file}: The path is not a regular file. Replace it with a regular file.")

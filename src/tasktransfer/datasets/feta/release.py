@@ -102,14 +102,14 @@ def read_instances(
             annotation is not valid.
     """
     if split not in SPLITS:
-        raise ValueError(f"{split!r} is not a split. Choose one of {', '.join(SPLITS)}.")
+        raise ValueError(f"The value {split!r} is not a split. Choose one of {', '.join(SPLITS)}.")
     splits.check_dialogues_present(
         release.source, release.ids, split, few_sample, release.dialogues
     )
     if task not in release.tasks:
         raise DataError(
-            f"{release.source.path}: The release of {release.dataset} does not contain annotations "
-            f"of {task!r}. Choose one of {', '.join(release.tasks)}."
+            f"{release.source.path}: The release of {release.dataset} does not contain "
+            f"annotations of the task {task!r}. Choose one of {', '.join(release.tasks)}."
         )
     card, layout, _ = release.tasks[task]
     ids = set(release.ids.get_ids(split, few_sample))
@@ -177,6 +177,6 @@ def _check_labels(details: Table, card: Task, location: Location) -> None:
         absent, added = (", ".join(map(repr, some)) or "no label" for some in (missing, extra))
         how = f"lacks {absent} and adds {added}"
     raise location.at("labels").error(
-        f"the labels of {card.name} differ from the labels of the card: the release {how}",
+        f"the labels of the task {card.name} differ from the labels of its card: the release {how}",
         "use the official release, or change the card",
     )

@@ -55,9 +55,9 @@ def parse_split_ids(source: Source, files: Mapping[str, bytes]) -> SplitIds:
         outsiders = sorted(set(ids) - set(full[split]))
         if outsiders:
             raise DataError(
-                f"{source.get_location(FEW_SAMPLE_ID_FILES[split])}: Dialogue {outsiders[0]!r} "
-                f"({len(outsiders)} in all) is not in {ID_FILES[split]}, but the few-sample "
-                f"{split} split must be a subset of the full split. Use the official files."
+                f"{source.get_location(FEW_SAMPLE_ID_FILES[split])}: The few-sample {split} split "
+                f"must be a subset of the full split, but its dialogue {outsiders[0]!r} "
+                f"({len(outsiders)} in all) is not in {ID_FILES[split]}. Use the official files."
             )
     return SplitIds(full=full, few_sample=few)
 
@@ -76,13 +76,14 @@ def check_dialogues_present(
     )
     if few_sample or split == "test":
         raise DataError(
-            f"{where}: Dialogue {absent[0]!r} ({len(absent)} of {len(wanted)} in all) is not "
-            f"in {data}, so the two files are from different releases. Copy the release again."
+            f"{where}: The file {data} lacks {len(absent)} of the {len(wanted)} listed dialogues, "
+            f"for example {absent[0]!r}, so the two files are from different releases. Copy the "
+            "release again."
         )
     raise DataError(
         f"{where}: {len(absent):,} of the {len(wanted):,} dialogues of the {split} split, such as "
-        f"{absent[0]!r}, are not in {data}, so the release does not contain the full data. Use the "
-        "full release, or set data.few_sample: true."
+        f"{absent[0]!r}, are not in the file {data}, so the release does not contain the full "
+        "data. Use the full release, or set data.few_sample: true."
     )
 
 
@@ -121,7 +122,7 @@ def _check_disjoint(source: Source, lists: Mapping[str, tuple[str, ...]]) -> Non
         for dialogue in ids:
             if dialogue in where:
                 raise DataError(
-                    f"{source.path}: Dialogue {dialogue!r} is in both {where[dialogue]} and "
-                    f"{name}. Keep it in one split."
+                    f"{source.path}: Dialogue {dialogue!r} is in both files {where[dialogue]} and "
+                    f"{name}. Keep the dialogue in one split."
                 )
             where[dialogue] = name

@@ -49,7 +49,7 @@ def read_masked_entities(dialogue: AnnotatedDialogue, task: Task) -> Iterator[In
         answer = get_name(item, "answer", location)
         if answer not in entities:
             raise location.at("answer").error(
-                f"{answer!r} is not an entity of the scene (the most similar is "
+                f"the answer {answer!r} is not an entity of the scene (the most similar is "
                 f"{find_nearest(answer, entities)})"
             )
         query = {"query": get_name(item, "query", location), "entities": " or ".join(entities)}
@@ -128,7 +128,7 @@ def _read_turn_span(
         return text, turn.body + inside
     inside = " ".join(turn.speakers).find(text)
     if inside < 0:
-        raise location.at("text").error(f"{text!r} is not a speaker of turn {turn_id!r}")
+        raise location.at("text").error(f"the name {text!r} is not a speaker of turn {turn_id!r}")
     return text, turn.start + inside
 
 

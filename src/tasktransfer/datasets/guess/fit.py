@@ -83,8 +83,8 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
             else ""
         )
         raise DataError(
-            f"{location}: No field looks like the text of a dialogue (found "
-            f"{fields[:500] or 'no field'}).{rename} Write the declaration into a YAML file "
+            f"{location}: No field looks like the text of a dialogue (the fields are "
+            f"{fields[:500] or 'missing'}).{rename} Write the declaration into a YAML file "
             "yourself, with dialogue: {turns: LIST, text: FIELD} or dialogue: {text: FIELD}, "
             "and pass the file to `tasktransfer init --dataset`."
         )

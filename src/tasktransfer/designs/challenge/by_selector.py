@@ -26,8 +26,9 @@ def select_first_sources(study: Study, dataset: str, model: str, selector: str) 
     rows = rows[(rows["selector"] == selector) & rows["value"].notna()]
     if rows.empty:
         raise ConfigError(
-            f"--policy selector:{selector}: {path} contains no value of {selector} for {model} on "
-            f"{dataset}. Add the selector to selectors in the config and run snakemake."
+            f"--policy selector:{selector}: The table {path} contains no values of the selector "
+            f"{selector} for the model {model} and the dataset {dataset}. Add the selector to the "
+            "key selectors of the config, and run snakemake."
         )
     mean_ranks = compute_mean_ranks(rows)
     targets = mean_ranks.index.get_level_values("target").unique()

@@ -63,7 +63,7 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
         )
     if text != NAMED and runs is not None:
         raise ConfigError(
-            f"--policy {text}: --runs applies only to --policy {NAMED}. Remove --runs."
+            f"--policy {text}: The option --runs applies only to --policy {NAMED}. Remove --runs."
         )
     if runs is not None:
         return Policy(text, named=_read_runs(runs, dataset))
@@ -78,8 +78,8 @@ def parse_policy(text: str, dataset: str, runs: Path | None) -> Policy:
     fixed = (FIXED + name for name in TRANSFER_ALGORITHMS)
     policies = (BEST_DEV, *fixed, *(BY_SELECTOR + name for name in SELECTORS), NAMED)
     raise ConfigError(
-        f"--policy {text}: This is not a policy.{suggest_name(text, policies)} Choose one of "
-        f"{', '.join(policies)}."
+        f"--policy {text}: There is no policy with this name.{suggest_name(text, policies)} "
+        f"Choose one of {', '.join(policies)}."
     )
 
 

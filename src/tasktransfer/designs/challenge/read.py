@@ -90,7 +90,8 @@ def read_submission(
     """
     if dataset is not None and dataset not in DATASETS:
         raise DataError(
-            f"{dataset!r} is not a dataset of the challenge. Choose one of {', '.join(DATASETS)}."
+            f"The dataset {dataset!r} is not part of the challenge. Choose one of "
+            f"{', '.join(DATASETS)}."
         )
     submission = Submission(path.name or str(path))
     findings = submission.findings

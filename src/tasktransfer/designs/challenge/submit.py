@@ -96,8 +96,9 @@ def _check_options(study: Study, options: SubmissionOptions) -> None:
     datasets = list(study.config.dataset_names)
     if options.dataset not in datasets:
         raise ConfigError(
-            f"{file}: {options.dataset!r} is not a dataset of this "
-            f"study.{suggest_name(options.dataset, datasets)} Choose one of {', '.join(datasets)}."
+            f"{file}: The study does not contain the dataset "
+            f"{options.dataset!r}.{suggest_name(options.dataset, datasets)} Choose one of "
+            f"{', '.join(datasets)}."
         )
     study.get_model_config(options.model)
     if study.has_unknown_inputs:

@@ -46,8 +46,8 @@ class EmpatheticData(DataConfig):
     releases: dict[Read, UserPath] = Field(
         default={},
         description=(
-            "folder with the release of each dataset (name: folder); a dataset that is not "
-            "listed is read from data.release"
+            "folder with the release of each dataset, in the form name: folder; a dataset that "
+            "is not listed is read from data.release"
         ),
     )
 
@@ -83,7 +83,10 @@ class EvaluationConfig(Section):
     """Evaluation of replies."""
 
     block: int = Field(
-        default=100, ge=2, le=10_000, description="k of P@1,k: the number of replies in a block"
+        default=100,
+        ge=2,
+        le=10_000,
+        description="number of replies in a block, which is the k of P@1,k",
     )
     shuffles: int = Field(
         default=20,
@@ -165,10 +168,10 @@ class EmpatheticConfig(CommonConfig):
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
-            "controls to run: gold and random are EmoPrepend-1 with gold labels (not comparable "
-            "with other methods) and with random labels; untrained is an ensemble whose second "
-            "encoder was not trained on emotions; longer is Base trained a second time for as "
-            "many epochs as an ensemble"
+            "controls to run. `gold` is EmoPrepend-1 with gold labels, which is not comparable "
+            "with other methods. `random` is EmoPrepend-1 with random labels. `untrained` is an "
+            "ensemble whose second encoder was not trained on emotions. `longer` is Base trained "
+            "a second time for as many epochs as an ensemble"
         ),
     )
     brought: Brought = Field(

@@ -68,8 +68,8 @@ def read_ratings(file: Path) -> list[RatingSummary]:
         for name, value in zip(SCALES, row[3:], strict=True):
             if value not in {"1", "2", "3", "4", "5"}:
                 raise DataError(
-                    f"{format_location(file, line)}: {name} is {value!r}, which is not a rating. "
-                    "Write a number from 1 to 5."
+                    f"{format_location(file, line)}: The column {name} contains {value!r}, which "
+                    "is not a rating. Write a number from 1 to 5."
                 )
         by_model.setdefault(row[0], []).append(tuple(map(int, row[3:])))
         contexts.setdefault(row[0], []).append(row[1])
@@ -132,10 +132,12 @@ def read_choices(file: Path) -> pd.DataFrame:
     for line, (first, second, _, _, choice) in _read_lines(file, CHOICES):
         where = format_location(file, line)
         if choice not in ANSWERS:
-            raise DataError(f"{where}: {choice!r} is not a choice. Write {', '.join(ANSWERS)}.")
+            raise DataError(
+                f"{where}: The value {choice!r} is not a choice. Write {', '.join(ANSWERS)}."
+            )
         if first == second:
             raise DataError(
-                f"{where}: {first!r} is compared with itself. Use two different models."
+                f"{where}: The model {first!r} is compared with itself. Use two different models."
             )
         models |= {first: None, second: None}
         pair = {"first": (first, second), "second": (second, first)}.get(choice)

@@ -61,8 +61,8 @@ def read_answered_contexts(study: Study, models: Collection[str] = ()) -> list[A
     for name in models:
         if name not in known:
             raise ConfigError(
-                f"--models: {name!r} is not a model of the study.{suggest_name(name, known)} "
-                f"Choose from {', '.join(known)}."
+                f"--models: The study has no model {name!r}.{suggest_name(name, known)} Choose "
+                f"from {', '.join(known)}."
             )
     chosen = [name for name in known if not models or name in models]
     replies = {

@@ -174,7 +174,10 @@ class SettingConfig(Overrides):
     model: ModelName = Field(description="name of the model to train, as listed in models")
     ensemble: ModelName | None = Field(
         default=None,
-        description="name of the same model with the classifier as second_encoder, for ensembles",
+        description=(
+            "for ensembles: name of a model in models whose second_encoder is the classifier, "
+            "and which otherwise equals this model"
+        ),
     )
     methods: Annotated[tuple[str, ...], LIST, NOT_EMPTY, DISTINCT] = Field(
         description="methods to train, which are described in docs/empathetic.md"

@@ -56,7 +56,8 @@ def find_node(study: Study, word: str, instance: int = 0) -> NodeFacts:
     places = f"{study.config_file} or in {results}/"
     if matches:
         raise ConfigError(
-            f"{word}: Several nodes in {places} match ({matches}). Give more digits of the digest."
+            f"{word}: Several nodes in {places} match this digest or folder ({matches}). Give "
+            "more digits of the digest."
         )
     raise ConfigError(
         f"{word}: No node in {places} has this digest or folder. Check whether the config has "

@@ -239,8 +239,8 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
         return _explain_runs(question, [search])
     if len(found) > 1:
         raise ConfigError(
-            f"{study.config_file}: {len(found)} cells match {' '.join(question.words)}. Select one "
-            f"cell with {' '.join(key.upper() for key in cells.keys)}."
+            f"{study.config_file}: The words {' '.join(question.words)} match {len(found)} cells. "
+            f"Select one cell with {' '.join(key.upper() for key in cells.keys)}."
         )
     row = found[0].item
     runs = [each for each in known if cells.name(each.run) == {k: row[k] for k in cells.keys}]

@@ -58,13 +58,13 @@ class LeaksConfig(Section):
         default=6,
         ge=1,
         le=1000,
-        description="minimum number of words in an utterance for the leak filter to compare it",
+        description="minimum number of words of the utterances that the leak filter compares",
     )
     drop: bool = Field(
         default=True,
         description=(
             "true to leave out training dialogues that share an utterance with a rated set; if "
-            "false, every table and figure says so"
+            "false, every table and figure states that the filter is off"
         ),
     )
 
@@ -99,8 +99,9 @@ class FewShotConfig(Section):
     sampling_units: Annotated[tuple[DrawnBy, ...], LIST, Field(min_length=1), DISTINCT] = Field(
         default=("contexts",),
         description=(
-            "sampling unit: contexts, with all items of a context, so that held-out items share "
-            "no context with training items; or items, as in the paper"
+            "sampling unit: contexts to sample contexts with all their items, so that held-out "
+            "items share no context with training items, or items to sample single items as in "
+            "the paper"
         ),
     )
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
@@ -214,10 +215,10 @@ class PanelConfig(CommonConfig):
     controls: Annotated[tuple[Control, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
-            "controls to run: untrained is the pretrained encoder with a random classifier; leaky "
-            "is single (and twin, if it is a method) trained without the leak filter; exchanged "
-            "is the first method with the contexts of other items; embeddings is the cosine "
-            "similarity of input embeddings"
+            "controls to run. `untrained` is the pretrained encoder with a random classifier. "
+            "`leaky` is the method `single` (and `twin`, if the study trains it) without the "
+            "leak filter. `exchanged` is the first method with the contexts of other items. "
+            "`embeddings` is the cosine similarity of input embeddings"
         ),
     )
 

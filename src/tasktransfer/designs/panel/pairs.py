@@ -210,8 +210,9 @@ def _get_probabilities(ingredients: Ingredients, made: Sequence[Instance]) -> li
         domain, context, response = missing[0]
         raise DataError(
             f"probabilities/{domain}.jsonl: The file lacks {len(missing):,} of {len(made):,} "
-            f"pairs, for example context {context!r}, response {response!r}. Run `tasktransfer "
-            "pairs` to list all pairs that need labels, and add their probabilities."
+            f"pairs, for example the pair of the context {context!r} and the response "
+            f"{response!r}. Run `tasktransfer pairs` to list all pairs that need labels, and add "
+            "their probabilities."
         )
     return [given[pair] for pair in requested]
 

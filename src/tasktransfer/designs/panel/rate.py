@@ -92,10 +92,10 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
     others = {named[run.method]: run for run in runs if run.method in named}
     if not experts and "twin" not in others:
         raise ConfigError(
-            f"{study.config_file}: The study has no panel or twin with seed {chosen}. The methods "
-            f"of the study are {', '.join(config.methods)}, and the seeds are "
-            f"{', '.join(map(str, config.seeds))}. Choose another seed, or add panel or twin to "
-            "methods."
+            f"{study.config_file}: The study trains neither the method panel nor the method twin "
+            f"with seed {chosen}. The methods of the study are {', '.join(config.methods)}, and "
+            f"the seeds are {', '.join(map(str, config.seeds))}. Choose another seed, or add "
+            "panel or twin to the key methods."
         )
     for domain, run in experts.items():
         (expert,) = (node for node in run.judged if isinstance(node, Stage))
@@ -109,8 +109,9 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
     if twin is not None and not Path(study.get_checkpoint_folder(twin.stages[-1])).is_dir():
         if not experts:
             raise ModelError(
-                f"{study.get_checkpoint_folder(twin.stages[-1])}: The checkpoint of the twin is "
-                "missing. Run snakemake with checkpoints.keep: [twin]."
+                f"{study.get_checkpoint_folder(twin.stages[-1])}: The checkpoint of the method "
+                "twin is missing. Set checkpoints.keep: [twin] in the config, and run the study "
+                "again."
             )
         del others["twin"]
     return experts, others
@@ -132,9 +133,8 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.get_cache_folder(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: The filtered dialogues do not exist yet. Create the dialogues with "
-            f"`snakemake {study.get_record_path(filtered)} --cores 1 --configfile "
-            f"{study.config_file}`."
+            f"{cache}: The filtered dialogues do not exist yet. Create them with `snakemake "
+            f"{study.get_record_path(filtered)} --cores 1 --configfile {study.config_file}`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

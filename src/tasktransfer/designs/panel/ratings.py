@@ -114,9 +114,9 @@ def sample_few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     drawn = {index for cut in cuts.values() for index in cut}
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
-            f"{task}: {settings['percent']} % of {len(items)} items give two halves of {half}, but "
-            "each half and the remaining items must contain at least two items. Choose another "
-            "percentage (few_shot.percentages)."
+            f"{task}: A sample of {settings['percent']} % of {len(items)} items gives two halves "
+            f"of {half}. Each half and the remaining items must contain at least two items. "
+            "Choose another percentage (few_shot.percentages)."
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}
     derived[task, "test"] = [

@@ -69,7 +69,10 @@ class StageConfig(Section):
     learning_rate: Rate | None = Field(default=None, description=INHERITED)
     epochs: fields.Epochs = Field(description="maximum number of epochs over the training pairs")
     round_updates: Count | None = Field(
-        description="number of updates per round; null to use one epoch"
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null to use "
+            "one epoch"
+        )
     )
     patience: Count | None = Field(
         description="number of rounds without improvement after which training stops"
@@ -89,7 +92,11 @@ class LabellerConfig(StageConfig):
         default=2, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null to use one epoch"
+        default=None,
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null to "
+            "use one epoch"
+        ),
     )
     patience: Count | None = Field(
         default=None, description="number of rounds without improvement after which training stops"
@@ -115,7 +122,11 @@ class JointConfig(StageConfig):
         default=3, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=2000, description="number of updates per round; null to use one epoch"
+        default=2000,
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null to "
+            "use one epoch"
+        ),
     )
     patience: Count | None = Field(
         default=10, description="number of rounds without improvement after which training stops"
@@ -138,7 +149,11 @@ class ExpertsConfig(StageConfig):
         default=10, description="maximum number of epochs over the training pairs"
     )
     round_updates: Count | None = Field(
-        default=1024, description="number of updates per round; null to use one epoch"
+        default=1024,
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null to "
+            "use one epoch"
+        ),
     )
     patience: Count | None = Field(
         default=3, description="number of rounds without improvement after which training stops"
@@ -157,7 +172,11 @@ class TwinConfig(StageConfig):
         default=1, description=("maximum number of epochs over the training pairs")
     )
     round_updates: Count | None = Field(
-        default=None, description="number of updates per round; null to use one epoch"
+        default=None,
+        description=(
+            "number of updates per round, after which the model is evaluated on dev; null to "
+            "use one epoch"
+        ),
     )
     patience: Count | None = Field(
         default=None, description="number of rounds without improvement after which training stops"
@@ -179,8 +198,9 @@ class PairsConfig(Section):
     labels: Literal["labeller", "given", "made"] = Field(
         default="labeller",
         description=(
-            "source of the labels: labeller (the model in the section labeller), given "
-            "(probabilities/<domain>.jsonl in the release) or made (the construction of the pair)"
+            "source of the labels: labeller (predictions of the model in the section labeller), "
+            "given (the file probabilities/<domain>.jsonl in the release) or made (the way in "
+            "which the pair was created)"
         ),
     )
     min_probability: Share = Field(

@@ -248,20 +248,20 @@ class ProbesSection(Section):
     word_vectors: UserPath | None = Field(
         default=None,
         description=(
-            "text file of word vectors (a word and its numbers per line), or the folder of an "
-            "encoder whose input embeddings are used; with vectors, snapshots are selected by "
-            "vector measures too; null to use no vectors"
+            "text file of word vectors, with a word and its numbers per line, or the folder of "
+            "an encoder whose input embeddings are used. If vectors are given, snapshots are "
+            "also selected by vector measures. Null to use no vectors"
         ),
     )
     human_judgements: UserPath | None = Field(
         default=None,
         description=(
-            "CSV file of human judgements for the figure that shows the percentage of ties; the "
-            "column choice contains tie for a tie; null to use synthetic judgements"
+            "CSV file of human judgements for the figure of the percentage of ties, in which the "
+            "column `choice` contains tie for a tie; null to use synthetic judgements"
         ),
     )
     wordcont_text: Literal["context", "target"] = Field(
-        default="context", description="text in which the probe WordCont looks for its word"
+        default="context", description="text in which the probe WordCont searches for a word"
     )
 
     @property

@@ -54,8 +54,8 @@ def _check_distinct_labels(task: str, train: Sequence[Instance]) -> None:
         what = f"have the label {label}" if label else "have no label"
         found = f"All {len(train)} training turns {what}" if train else "There is no training turn"
         raise DataError(
-            f"{task}: {found}, but a probe needs two different labels. Remove the probe from "
-            "probes.tasks, or add dialogues to the data."
+            f"{task}: {found}, but the training data of a probe must have two different labels. "
+            "Remove the probe from probes.tasks, or add dialogues to the data."
         )
 
 
@@ -102,7 +102,7 @@ def _apply_probe(
             continue
         if not probe.has_sets and len(found) != 1:
             raise DataError(
-                f"{probe.task}, instance {instance.id}: The instance has {len(found)} labels "
+                f"{probe.task}, instance {instance.id}: The instance has the {len(found)} labels "
                 f"{found}, but it must have one. Fix its annotation."
             )
         query = {"type": instance.query["type"]}

@@ -66,7 +66,9 @@ def read_key(file: Path) -> SheetKey:
     if not isinstance(key, dict) or key.get("schema") != SCHEMA or not key.keys() >= {*parts}:
         raise DataError(f"{file}: The file is not a key file for rating sheets. {KEY_REMEDY}.")
     if key["kind"] not in KINDS:
-        raise DataError(f"{file}, kind: {key['kind']!r} is not a kind of sheets. {KEY_REMEDY}.")
+        raise DataError(
+            f"{file}, kind: The value {key['kind']!r} is not a kind of rating sheets. {KEY_REMEDY}."
+        )
     return cast(SheetKey, key)
 
 
@@ -102,9 +104,13 @@ def _read_sheet_and_item(row: Table, key: SheetKey, location: Location) -> tuple
         raise location.at("key").error(problem, "specify the key.json of this sheet")
     sheet, item = get_text(row, "sheet", location), get_text(row, "item", location)
     if sheet not in key["sheets"]:
-        raise location.at("sheet").error(f"{sheet!r:.60} is not a sheet of the key", "correct it")
+        raise location.at("sheet").error(
+            f"the sheet {sheet!r:.60} is not listed in the key file", "correct it"
+        )
     if item not in key["sheets"][sheet]:
-        raise location.at("item").error(f"{item!r:.60} is not an item of {sheet}", "correct it")
+        raise location.at("item").error(
+            f"the item {item!r:.60} is not in the sheet {sheet}", "correct it"
+        )
     return sheet, item
 
 

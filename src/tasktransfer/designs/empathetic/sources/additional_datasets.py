@@ -94,7 +94,8 @@ def _find_daily_files(folder: Path) -> dict[str, Path]:
     if found is None or split is None:
         absent = " or ".join(map(str, dialogues if found is None else splits))
         raise DataError(
-            f"{absent}: The file is missing. Put the file there, or change data.releases.{DAILY}."
+            f"{absent}: The file is missing. Put the file into this folder, or change "
+            f"data.releases.{DAILY}."
         )
     marker = folder / "dailydialog" / "synthetic.json"
     own = {"synthetic": marker} if marker.is_file() else {}
@@ -208,8 +209,9 @@ def _find_tag_files(folder: Path) -> dict[str, Path]:
         if all(file.is_file() for file in files.values()):
             return files
     raise DataError(
-        f"{folder}: The files dev.csv and test.csv of {TAGS} are neither in this folder nor in its "
-        f"subfolder goemotions. Put the files there, or change data.releases.{TAGS}."
+        f"{folder}: The files dev.csv and test.csv of {TAGS} are neither in this folder nor in "
+        "its subfolder goemotions. Put the files into this folder, or change "
+        f"data.releases.{TAGS}."
     )
 
 
@@ -223,8 +225,8 @@ def _read_tags(files: dict[str, Path]) -> Rows:
         ):
             if not label.isdecimal() or not 1 <= int(label) <= len(TAG_LABELS):
                 raise DataError(
-                    f"{format_location(file, line)}: {label!r} is not a label number. Write a "
-                    "number from 1 to 27."
+                    f"{format_location(file, line)}: The value {label!r} is not a label number. "
+                    "Write a number from 1 to 27."
                 )
             split = {0: "dev", 1: "test"}.get(number % 10, "train")
             identity, tag = f"{name}-{number}", TAG_LABELS[int(label) - 1]
@@ -244,8 +246,8 @@ def _find_news_files(folder: Path) -> dict[str, Path]:
             path = folder / f"20news-bydate-{part}" / label
             if not path.is_dir():
                 raise DataError(
-                    f"{path}: The folder is missing. Unpack 20news-bydate there, or change "
-                    f"data.releases.{NEWSGROUPS}."
+                    f"{path}: The folder is missing. Unpack 20news-bydate into this folder, or "
+                    f"change data.releases.{NEWSGROUPS}."
                 )
             files |= {f"{part}/{label}/{f.name}": f for f in sorted(path.iterdir())}
     return files

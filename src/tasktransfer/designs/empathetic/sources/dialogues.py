@@ -71,8 +71,8 @@ def find_release(folder: Path) -> str:
             return str(path)
     raise DataError(
         f"{folder}: The folder is not a release of {ED}, because it contains neither "
-        f"{FOLDER}/{BY_EMOTION} nor {BY_EMOTION}. Put the CSV files by emotion there, or change "
-        "data.release."
+        f"{FOLDER}/{BY_EMOTION} nor {BY_EMOTION}. Put the release's CSV files into this folder, "
+        "or change data.release."
     )
 
 
@@ -111,8 +111,8 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     strays = sorted({f.stem for f in (folder / BY_EMOTION).glob("*.csv")} - set(LABELS))
     if strays:
         raise DataError(
-            f"{folder / BY_EMOTION / strays[0]}.csv: {strays[0]!r} is not one of the 32 "
-            f"emotions ({', '.join(LABELS)}). Remove the file."
+            f"{folder / BY_EMOTION / strays[0]}.csv: The file's name {strays[0]!r} is not one of "
+            f"the 32 emotions ({', '.join(LABELS)}). Remove the file."
         )
     for emotion in _list_emotions(folder):
         file = files[f"{BY_EMOTION}/{emotion}.csv"]
@@ -130,9 +130,9 @@ def read_dialogues(folder: Path) -> list[EmpatheticDialogue]:
     unknown = sorted(splits.keys() - seen.keys())
     if unknown:
         raise DataError(
-            f"{files[SPLIT_FILE]}: The files of {BY_EMOTION} lack "
-            f"{format_quantity(len(unknown), 'dialogue')}, for example {unknown[0]}. Copy the "
-            "whole release again."
+            f"{files[SPLIT_FILE]}: The file lists {format_quantity(len(unknown), 'dialogue')} "
+            f"that the files in {BY_EMOTION} lack, for example {unknown[0]}. Copy the whole "
+            "release again."
         )
     check_disjoint_splits(
         (
@@ -166,12 +166,14 @@ def _read_splits(file: Path) -> dict[str, str]:
     for line, (name, split) in read_csv_rows(file, ("Dialog_ID", "split")):
         where = format_location(file, line)
         if split not in SPLIT_OF:
-            raise DataError(f"{where}: {split!r} is not a split. Write train, valid or test.")
+            raise DataError(
+                f"{where}: The value {split!r} is not a split. Write train, valid or test."
+            )
         if name in splits:
             raise DataError(
-                f"{where}: Dialogue {name} is in {SPLIT_OF[split]} here, but in {splits[name]} on "
-                "an earlier line. Keep one of the two lines, because no dialogue may be in two "
-                "splits."
+                f"{where}: This line assigns the dialogue {name} to the split {SPLIT_OF[split]}, "
+                f"but an earlier line assigns it to {splits[name]}. Keep one of the two lines, "
+                "because no dialogue may be in two splits."
             )
         splits[name] = SPLIT_OF[split]
     return splits

@@ -75,7 +75,8 @@ def _read_dialogues(file: str, split: str, lines: Iterable[bytes]) -> Iterator[E
         index, label, *texts = cells[1], cells[2], *map(_restore_text, (cells[3], cells[5]))
         if label not in LABELS:
             raise DataError(
-                f"{where}: {label!r:.40} is not one of the 32 emotions. Fetch the data again."
+                f"{where}: The value {label!r:.40} is not one of the 32 emotions. Fetch the data "
+                "again."
             )
         if not index.isdecimal() or not all(texts):
             raise DataError(
@@ -127,7 +128,7 @@ def _rename_duplicates(
         name, count = dialogue.name, 0
         if splits.get(name, dialogue.split) != dialogue.split:
             raise DataError(
-                f"{archive}: Dialogue {name} is both in {splits[name]} and in "
+                f"{archive}: Dialogue {name} is in both splits {splits[name]} and "
                 f"{dialogue.split}. Fetch the data again."
             )
         while name in splits:

@@ -136,7 +136,7 @@ def read_convai2(files: Files) -> Iterator[CorpusDialogue]:
             dialogue.utterances for dialogue in dialogues
         ]:
             raise DataError(
-                f"{files[CONVAI2_REVISED]}: The dialogues differ from the dialogues in "
+                f"{files[CONVAI2_REVISED]}: The dialogues differ from the dialogues in the file "
                 f"{files[CONVAI2]}. Copy both files from one release, or remove this file."
             )
         dialogues = [

@@ -127,9 +127,10 @@ class _DatasetReader:
         found = find_files(folder, self.names)
         if not {*found} - {SYNTHETIC}:
             raise DataError(
-                f"{folder}: The folder is not a release of {self.name}, because neither the folder "
-                f"nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Put these "
-                "files there, or set data.release to the folder that contains them."
+                f"{folder}: The folder is not a release of {self.name}, because neither the "
+                f"folder nor its subfolder dialogue contains {', '.join(self.names[:6])}, ... Put "
+                "these files into the folder, or set data.release to the folder that contains "
+                "them."
             )
         return found
 
@@ -222,9 +223,10 @@ class _DatasetReader:
             count = sum(dialogue.split == split for dialogue in dialogues)
             if count < LEAST_DIALOGUES:
                 raise DataError(
-                    f"{path}: {task} has {format_quantity(count, 'dialogue')} for {split}, but "
-                    "unfitting responses are sampled from other dialogues. Provide at least "
-                    f"{LEAST_DIALOGUES} dialogues, or remove {task} from domains."
+                    f"{path}: The domain {task} has {format_quantity(count, 'dialogue')} in the "
+                    f"split {split}, which is too few to sample unfitting responses from other "
+                    f"dialogues. Provide at least {LEAST_DIALOGUES} dialogues, or remove {task} "
+                    "from domains."
                 )
 
 

@@ -79,5 +79,7 @@ def read_own_labels(files: Files, notes: list[str]) -> Iterator[tuple[str, Insta
             context, response = read_pair(row, location)
             target, group = str(row.get("label")), f"labels-{split}-{line}"
             if target not in (FITS, FITS_NOT):
-                raise location.at("label").error(f"{target!r:.60} is not a label", "write 0 or 1")
+                raise location.at("label").error(
+                    f"the value {target!r:.60} is not a label", "write 0 or 1"
+                )
             yield split, make_instance(task, group, group, context, response, target)

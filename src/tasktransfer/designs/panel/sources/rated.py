@@ -111,7 +111,9 @@ def _parse_list(text: str, location: Location) -> list[Any]:
     except ValueError:
         values = None
     if not isinstance(values, list):
-        raise location.error(f"{text!r:.60} is not a list of numbers", "write one, such as [3, 4]")
+        raise location.error(
+            f"the value {text!r:.60} is not a list of numbers", "write one, such as [3, 4]"
+        )
     return values
 
 
@@ -214,7 +216,7 @@ def make_lines_source(name: str) -> Source:
             group, system = get_member(row, "context_id", location), row.get("system") or ""
             if not isinstance(group, str | int):
                 raise location.at("context_id").error(
-                    f"{group!r:.60} is not a context ID", "write a text or a number"
+                    f"the value {group!r:.60} is not a context ID", "write a text or a number"
                 )
             yield Item(
                 tuple(text.strip() for text in turns),
@@ -276,8 +278,8 @@ def read_rated_set(of: RatedSet, files: Files) -> list[Item]:
             raise DataError(f"{where}: The context is empty. Add utterances, or remove the row.")
         if not item.group.strip():
             raise DataError(
-                f"{where}: The context has no ID, but intervals are computed by resampling "
-                "contexts. Add a context ID."
+                f"{where}: The context has no ID, but confidence intervals are computed by "
+                "resampling contexts. Add a context ID."
             )
         if not item.ratings:
             raise DataError(f"{where}: The row has no rating. Add a rating, or remove the row.")
@@ -292,15 +294,15 @@ def read_rated_set(of: RatedSet, files: Files) -> list[Item]:
         key = item.context, item.response, item.system, item.group, item.ratings
         if key in seen and not source.repeats:
             raise DataError(
-                f"{where}: The context, response and ratings are the same as in {seen[key]}. "
+                f"{where}: The row has the same context, response and ratings as {seen[key]}. "
                 "Keep one of the two rows."
             )
         seen[key] = where
     contexts = len({item.group for item in kept})
     if contexts < LEAST_CONTEXTS:
         raise DataError(
-            f"{file}: The file has {format_quantity(len(kept), 'item')} of "
-            f"{format_quantity(contexts, 'context')} for {of.name}, but the interval of a "
+            f"{file}: The rated set {of.name} has {format_quantity(len(kept), 'item')} of "
+            f"{format_quantity(contexts, 'context')}, but the confidence interval of a "
             f"correlation needs at least {LEAST_CONTEXTS} contexts. Use the complete file, or "
             f"remove {of.name} from rated_sets."
         )
