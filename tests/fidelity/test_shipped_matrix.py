@@ -23,8 +23,8 @@ from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
-from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
-from tasktransfer.designs.transfer.report.learned import format_unlearned_list
+from tasktransfer.designs.transfer.report.average_changes import build_changes_table
+from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
@@ -246,12 +246,14 @@ def test_the_guide_to_the_report_quotes_its_answer(
     guide = (ROOT / "docs" / "explanation" / "reading-the-report.md").read_text("utf-8")
     quotes = " ".join(line.removeprefix(">") for line in guide.splitlines())
     words = " ".join(quotes.split())
-    sentences = [*describe_average_changes(results["summary"])]
-    assert len(sentences) == 2
-    for sentence in sentences:
-        assert sentence in words
-    listed = format_unlearned_list(references[references["is_best"]], {})
-    assert listed.partition(". ")[0] in words
+    changes = build_changes_table(results["summary"])
+    assert changes is not None
+    lines = [row for block in changes.blocks for row in block]
+    assert len(lines) == 6
+    for line in lines:
+        assert f"| {' | '.join(line)} |" in guide
+    names, _ = describe_unlearned_list(references[references["is_best"]], {})
+    assert names.partition(". ")[0] in words
 
 
 def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:

@@ -240,7 +240,7 @@ def test_a_study_compares_its_methods(
     assert [line.partition(":")[0] for line in advice] == ["Tickets/intent", "Tickets/mood"]
     page = Path(study.report).read_text()
     assert "use TF-IDF with logistic regression" in page
-    assert "Methods by target" in page
+    assert "methods by target" in page
     for ending in ("csv", "md", "tex", "html", "png", "pdf"):
         assert Path(study.figures, f"methods.{ending}").is_file()
     words = ["explain", "methods", "tfidf_logistic", "intent", "--config", "study.yaml"]

@@ -12,10 +12,10 @@ from tasktransfer.designs.transfer.figures.forest import (
     explain_hollow_intervals,
     has_hollow_interval,
 )
-from tasktransfer.designs.transfer.report.average_changes import describe_average_changes
+from tasktransfer.designs.transfer.report.average_changes import build_changes_table
 from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
-from tasktransfer.designs.transfer.report.learned import format_unlearned_list
+from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
 from tasktransfer.designs.transfer.report.open_answer import build_open_answer
 from tasktransfer.designs.transfer.report.targets import (
     build_target_blocks,
@@ -41,72 +41,48 @@ def summary(*rows: tuple[str, float, float, float, float], **more: Any) -> pd.Da
 PRE, MULTI, BOTH = "pretrain_finetune", "multitask", "multitask_finetune"
 
 
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [
-        (
-            [
-                (PRE, -2.5, -5, -0.03, 0.2),
-                (MULTI, -1.8, -3, -0.4, 0.1),
-                (BOTH, 2.49, 1.3, 3.6, 0.073),
-            ],
-            "Friends: Multitask → fine-tune is the only algorithm with a positive mean change: "
-            "+2.5 points [+1.3, +3.6], q = 0.073, not significant.",
-        ),
-        (
-            [(PRE, -2.5, -5, 0.1, 0.2), (MULTI, -1.8, -3, -0.4, 0.01)],
-            "Friends: No algorithm has a positive mean change. The highest is with Multitask: "
-            "−1.8 points [−3.0, −0.4], q = 0.010, significant.",
-        ),
-        (
-            [(PRE, -2.5, -5, -0.03, 0.04), (MULTI, 1.0, -3, 4, 0.4), (BOTH, 2.0, 1.3, 3.6, 0.03)],
-            "Friends: 2 of 3 algorithms have positive mean changes. The highest is with "
-            "Multitask → fine-tune: +2.0 points [+1.3, +3.6], q = 0.030, significant. The mean "
-            "change with Pre-train → fine-tune (−2.5 points [−5.0, −0.03], q = 0.040) is "
-            "significant too.",
-        ),
-        (
-            [(PRE, 3.0, 2, 4, 0.02), (BOTH, 2.0, 1.3, 3.6, 0.03)],
-            "Friends: Both algorithms have positive mean changes. The highest is with "
-            "Pre-train → fine-tune: +3.0 points [+2.0, +4.0], q = 0.020, significant. The mean "
-            "change with Multitask → fine-tune (+2.0 points [+1.3, +3.6], q = 0.030) is "
-            "significant too.",
-        ),
-        (
-            [(MULTI, 1.0, -3, 4, 0.4)],
-            "Friends: The mean change with Multitask is +1.0 points [−3.0, +4.0], q = 0.400, not "
-            "significant.",
-        ),
-    ],
-)
-def test_the_sentence_on_a_dataset_follows_from_the_table(
-    rows: list[tuple[str, float, float, float, float]], sentence: str
-) -> None:
-    assert [*describe_average_changes(summary(*rows))] == [sentence]
+def rows_of(table: pd.DataFrame) -> list[list[str]]:
+    """Return the printed lines of the answer's table."""
+    changes = build_changes_table(table)
+    assert changes is not None
+    return [list(row) for block in changes.blocks for row in block]
+
+
+def test_the_table_of_changes_has_the_best_algorithm_first_with_its_result() -> None:
+    table = summary(
+        (PRE, -2.5, -5, -0.03, 0.2), (MULTI, -1.8, -3, 0.4, 0.1), (BOTH, 2.49, 1.3, 3.6, 0.073)
+    )
+    assert rows_of(table) == [
+        ["Friends", "Multitask → fine-tune", "+2.5 [+1.3, +3.6]", "0.073",
+         "weak evidence of a gain"],
+        ["Friends", "Multitask", "−1.8 [−3.0, +0.4]", "0.100", "no significant change"],
+        ["Friends", "Pre-train → fine-tune", "−2.5 [−5.0, −0.03]", "0.200",
+         "weak evidence of a loss"],
+    ]  # fmt: skip
+    changes = build_changes_table(table)
+    assert changes is not None
+    assert changes.caption.endswith(
+        "Significant: q ≤ 0.05, adjusted for 3 means. Weak evidence: the interval does not contain "
+        "0, but q > 0.05."
+    )
+    sure = summary((MULTI, -1.8, -3, -0.4, 0.01), (BOTH, 2.0, 1.3, 3.6, 0.03))
+    assert [row[-1] for row in rows_of(sure)] == ["significant gain", "significant loss"]
 
 
 def test_one_seed_is_not_tested_and_models_are_named() -> None:
     rows = (MULTI, 1.0, NAN, NAN, NAN), (BOTH, -1.0, NAN, NAN, NAN)
     one = summary(*rows, n_seeds=1, mean_low=NAN, mean_high=NAN)
-    (text,) = describe_average_changes(one)
-    assert text.endswith("positive mean change: +1.0 points (one seed, not tested).")
+    assert next(row[2:] for row in rows_of(one)) == ["+1.0", "not tested (one seed)"]
     two = pd.concat([summary(*rows), one.assign(model="n")])
-    first, second = describe_average_changes(two)
-    assert first.startswith("Friends with m: ") and second.startswith("Friends with n: ")
-    assert first.endswith("+1.0 points [−9.0, +9.0] (interval over seeds only, not tested).")
+    first, _, third, _ = rows_of(two)
+    assert first[:2] == ["Friends", "m"] and third[:2] == ["Friends", "n"]
+    assert first[3:] == ["+1.0 [−9.0, +9.0]", "not tested"]
+    changes = build_changes_table(two)
+    assert changes is not None and changes.caption.endswith("are over seeds only.")
 
 
-def test_at_most_three_sentences_are_open_and_the_others_are_linked() -> None:
-    several = pd.concat(
-        [summary((MULTI, 1.0, -3, 4, 0.4), dataset=name) for name in ("D", "E", "F", "G")]
-    )
-    blocks = build_open_answer(RESULTS.replace({"summary": several}))
-    assert [str(block.text)[:2] for block in blocks[:3]] == ["D:", "E:", "F:"]
-    assert '<a href="#summary-caption">' in blocks[3].text and len(blocks) == 4
-
-
-def test_a_study_of_two_targets_has_no_sentence_on_algorithms() -> None:
-    assert build_open_answer(RESULTS) != []
+def test_a_study_of_two_targets_has_no_table_of_algorithms() -> None:
+    assert build_open_answer(RESULTS)[0].table is not None
     cells = RESULTS["cells"]
     few = cells[cells["target"] != A]
     assert build_open_answer(RESULTS.replace({"cells": few})) == []
@@ -125,20 +101,23 @@ def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
 
 def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
-    assert format_unlearned_list(compared, {("D", "x"): "X"}) == (
-        "2 of 3 baselines have not learned (mean score not above the best simple reference, or one "
-        "answer only). Differences from that reference, in points: D y −20.0 (collapsed) and "
-        "D X −1.0. None of these differences is significant (q > 0.05). None of 3 baselines are "
-        "significantly above it. For these targets, the study cannot show which sources help."
-    )
-    assert format_unlearned_list(compare(("z", 70.0, "learned")), {}) == ""
+    assert [*describe_unlearned_list(compared, {("D", "x"): "X"})] == [
+        "2 of 3 baselines have not learned. D: y (collapsed) and X.",
+        "A baseline has not learned if its mean score is not above the best simple reference, or "
+        "if it has collapsed (one answer only). None of them is significantly below that reference "
+        "(q > 0.05). None of 3 baselines are significantly above it. For these targets, the study "
+        "cannot show which sources help.",
+    ]
+    assert [*describe_unlearned_list(compare(("z", 70.0, "learned")), {})] == []
     sure = compared.assign(q=[0.2, 0.01, 0.01])
+    _, meaning = describe_unlearned_list(sure, {})
     assert (
-        "Significantly below it (q ≤ 0.05): D y. 1 of 3 baselines is significantly above it."
-    ) in format_unlearned_list(sure, {})
+        "Significantly below that reference (q ≤ 0.05): D y. 1 of 3 baselines is significantly "
+        "above it."
+    ) in meaning
     untested = compared.assign(q=NAN)
-    assert "significant" not in format_unlearned_list(untested, {})
-    assert "sources" not in format_unlearned_list(compared, {}, has_sources=False)
+    assert "significant" not in " ".join(describe_unlearned_list(untested, {}))
+    assert "sources" not in " ".join(describe_unlearned_list(compared, {}, has_sources=False))
 
 
 def test_the_answer_has_declared_short_names_and_no_initials() -> None:
@@ -147,17 +126,17 @@ def test_the_answer_has_declared_short_names_and_no_initials() -> None:
     results = make_results(
         Asked({"DailyDialog": (A, B, C)}, models=("bert",), shorts={A: "ER"})
     ).replace({"references": references})
-    *_, last = build_open_answer(results)
-    assert "DailyDialog ER −30.0 and DailyDialog dialogue_nli −20.0" in last.text
+    *_, names, _ = build_open_answer(results)
+    assert "DailyDialog: ER and dialogue_nli." in names.text
 
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
     eight, fourteen = (
-        format_unlearned_list(compare(*[(f"t{i}", float(i), "not better") for i in range(n)]), {})
-        for n in (8, 14)
+        next(describe_unlearned_list(compare(*listed), {}))
+        for listed in ([(f"t{i}", float(i), "not better") for i in range(n)] for n in (8, 14))
     )
-    assert "more" not in eight and "D t7 −33.0" in eight
-    assert "D t11 −29.0 and 2 more." in fourteen
+    assert "more" not in eight and eight.endswith("t6 and t7.")
+    assert "t11 and 2 more." in fourteen
 
 
 def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -> None:
@@ -178,9 +157,11 @@ def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -
         frames = RESULTS.replace({"references": table, "collapsed": collapsed})
         return describe_baseline(frames, place, score).state
 
-    assert describe("learned", 0.01, 70) == "learned (significantly above the best reference)"
-    assert describe("learned", 0.3, 41) == "learned (above the best reference, not significantly)"
-    assert describe("learned", NAN, 41) == "learned (above the best reference, not tested)"
+    assert describe("learned", 0.01, 70) == "has learned (significantly above the best reference)"
+    assert (
+        describe("learned", 0.3, 41) == "has learned (above the best reference, not significantly)"
+    )
+    assert describe("learned", NAN, 41) == "has learned (above the best reference, not tested)"
     assert describe("not better", 0.3, 13) == (
         "has not learned (score 13.0; best reference 40.0: most frequent answer)"
     )
@@ -193,20 +174,15 @@ def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "q", "significant", "seeds", "verdict"),
+    ("q", "significant", "seeds", "verdict"),
     [
-        (1.0, 3.0, 0.01, True, 2, "q = 0.010"),
-        (1.0, 3.0, 0.535, False, 2, "interval above 0, but q = 0.535"),
-        (-3.0, -1.0, 0.535, False, 2, "interval below 0, but q = 0.535"),
-        (-1.0, 3.0, 0.535, False, 2, "not significant"),
-        (1.0, 3.0, NAN, False, 1, "not tested"),
+        (0.01, True, 2, "significant, q = 0.010"),
+        (0.535, False, 2, "not significant, q = 0.535"),
+        (NAN, False, 1, "not tested"),
     ],
 )
-def test_a_verdict_says_why_an_interval_above_0_is_not_significant(
-    low: float, high: float, q: float, significant: bool, seeds: int, verdict: str
-) -> None:
-    row = {"low": low, "high": high, "q": q, "significant": significant, "n_seeds": seeds}
-    assert describe_verdict(row) == verdict
+def test_a_verdict_has_its_q(q: float, significant: bool, seeds: int, verdict: str) -> None:
+    assert describe_verdict({"q": q, "significant": significant, "n_seeds": seeds}) == verdict
 
 
 def test_ties_at_0_name_no_source() -> None:
@@ -276,7 +252,7 @@ def test_the_card_of_a_target_has_the_state_of_its_baseline() -> None:
     assert dataset["opens"] == {"bert": max_mean(RESULTS["summary"])}
     facts = {name: dict(card["facts"]) for name, card in dataset["cards"].items()}
     assert facts[A]["baseline"].startswith("has not learned (score")
-    assert facts[B]["baseline"] == "learned (above the best reference, not significantly)"
+    assert facts[B]["baseline"] == "has learned (above the best reference, not significantly)"
 
 
 def max_mean(table: pd.DataFrame) -> str:

@@ -40,6 +40,12 @@ LEARNED, NOT_BETTER, COLLAPSED = "learned", "not better", "collapsed"
 - ``not better``: the score (of a cell, the mean) is at most that of the best reference.
 - ``learned``: the score is above all references.
 """
+STATES = {
+    LEARNED: "has learned",
+    NOT_BETTER: "has not learned",
+    COLLAPSED: "has not learned (collapsed)",
+}
+"""State → words of a table, which follow “the baseline”."""
 
 OF_A_MODEL = (FROZEN, NEAREST, CONTRASTIVE)
 """References that read a model's embeddings, so that each model of a study has its own."""

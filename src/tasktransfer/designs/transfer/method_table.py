@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
@@ -12,20 +13,25 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
 from tasktransfer.present.columns import (
+    Column,
+    Head,
+    Row,
     make_estimate_column,
     make_number_column,
     make_p_value_column,
     make_text_column,
 )
 from tasktransfer.present.declared import Figure, FlatTable, Table
-from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
+from tasktransfer.present.numbers import DASH, DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.figures import methods
-    from tasktransfer.designs.transfer.tables import printed_rows
+    from tasktransfer.designs.transfer.figures import draw, methods
+    from tasktransfer.designs.transfer.tables import names, printed_rows
 else:
-    methods = LazyPackage("tasktransfer.designs.transfer.figures").methods
-    printed_rows = LazyPackage("tasktransfer.designs.transfer.tables").printed_rows
+    figures = LazyPackage("tasktransfer.designs.transfer.figures")
+    draw, methods = figures.draw, figures.methods
+    tables = LazyPackage("tasktransfer.designs.transfer.tables")
+    names, printed_rows = tables.names, tables.printed_rows
 
 NOTHING = "has no target with two methods to compare"
 
@@ -48,6 +54,17 @@ def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
     return method in (FINE_TUNING, ADAPTER) and run.method == BASELINE
 
 
+def _format_variant(row: Row) -> str:
+    """Return a method's shots, or the algorithm and sources of a transfer, in words."""
+    if is_missing(row["variant"]):
+        return DASH
+    if row["method"] != TRANSFER:
+        return str(row["variant"])
+    algorithm, _, sources = str(row["variant"]).partition(":")
+    tasks = " + ".join(sources.replace("_", " ").split("+"))
+    return f"{tasks}, {names.get_algorithm_label(algorithm)}"
+
+
 def declare_methods_table() -> Table:
     """Declare the table ``methods``."""
     return Table(
@@ -60,7 +77,7 @@ def declare_methods_table() -> Table:
                 make_text_column("target", "Task"),
                 make_text_column("method", "Method", METHODS.__getitem__),
                 make_text_column("model", "Model"),
-                make_text_column("variant", "Variant"),
+                Column(Head("Shots or source"), _format_variant),
                 make_text_column("mark", "Advice"),
                 make_estimate_column("score", "Score", ".1f", bounds=SCORES),
                 make_number_column("n_seeds", "Seeds", "d"),
@@ -83,8 +100,10 @@ def declare_methods_table() -> Table:
             "seeds. The recommended method is the simplest method that is not significantly worse "
             "than any other method (q > 0.05). Δ is the paired difference from the recommended "
             "method in points, and q is its p-value, adjusted for all pairs of a task's methods. "
-            "Seconds are for one seed, and the seconds of a reference include its predictions. The "
-            "best method is selected on the test split, so its own score is slightly too high."
+            "The table “Baselines and simple references” adjusts q over a whole dataset, so a pair "
+            "that is in both tables can have two values of q. Seconds are for one seed, and the "
+            "seconds of a reference include its predictions. The best method is selected on the "
+            "test split, so its own score is slightly too high."
         ),
         nothing=NOTHING,
         planned=compares_methods,
@@ -93,11 +112,11 @@ def declare_methods_table() -> Table:
     )
 
 
-def declare_methods_figure() -> Figure:
-    """Declare the figure ``methods``."""
+def declare_methods_figure(dataset: str) -> Figure:
+    """Declare the figure of the methods of a dataset."""
     return Figure(
-        "methods",
-        "Methods by target",
+        f"methods_{dataset}",
+        f"{dataset}: methods by target",
         methods.plot_methods,
         ("methods",),
         caption=(
@@ -108,4 +127,5 @@ def declare_methods_figure() -> Figure:
         nothing=NOTHING,
         planned=compares_methods,
         certain=False,
+        part=partial(draw.select_dataset_frames, dataset),
     )

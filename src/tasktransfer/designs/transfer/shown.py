@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
@@ -35,6 +36,7 @@ from tasktransfer.designs.transfer.runs import (
     BASELINE,
     get_cell_names,
     is_baseline,
+    is_prompted,
     is_reference,
     select_transfer_runs,
 )
@@ -189,7 +191,7 @@ FOREST_FIGURE = Figure(
     certain=False,
 )
 """Figure of the answer."""
-METHODS_TABLE, METHODS_FIGURE = declare_methods_table(), declare_methods_figure()
+METHODS_TABLE = declare_methods_table()
 REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
 REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
 MIXING_FIGURE = Figure(
@@ -269,7 +271,7 @@ def build_analysis(study: Study) -> Analysis:
         selectors=bool(config.selectors),
         mixing=config.multi_source.uses_bandit,
         across=bool(list_cross_dataset_pairs(config)),
-        methods=_select_methods_section(study) if compares_methods(study) else None,
+        methods=_map_methods_sections(study) if compares_methods(study) else {},
         labels=has_single_label_tasks(study),
         own=[*list_own_tasks(study)],
         question=QUESTION if has_sources(study, 1) else NO_TRANSFER,
@@ -288,10 +290,14 @@ def build_analysis(study: Study) -> Analysis:
     )
 
 
-def _select_methods_section(study: Study) -> Section:
-    """Return the page section for the figure ``methods``."""
-    own = any(DATASETS[name].has_own_files for name in study.config.dataset_names)
-    return "answer" if own else "figures"
+def _map_methods_sections(study: Study) -> dict[str, Section]:
+    """Map each dataset with targets to the section of its figure of methods.
+
+    It is ``answer`` for the user's own dialogues.
+    """
+    runs = (run for run in study.plan.runs if run.method == BASELINE or is_prompted(run))
+    names = dict.fromkeys(str(run.about["dataset"]) for run in runs)
+    return {name: "answer" if DATASETS[name].has_own_files else "figures" for name in names}
 
 
 def _declare_confusions(dataset: str, task: str) -> Figure:
@@ -312,7 +318,7 @@ def declare_analysis(
     selectors: bool = False,
     mixing: bool = False,
     across: bool = False,
-    methods: Section | None = None,
+    methods: Mapping[str, Section] = MappingProxyType({}),
     labels: bool = False,
     own: Collection[tuple[str, str]] = (),
     question: str = QUESTION,
@@ -325,7 +331,8 @@ def declare_analysis(
         selectors: whether source selectors are evaluated.
         mixing: whether a bandit mixes sources.
         across: whether sources may be from other datasets.
-        methods: section of the figure that compares methods; None if none are compared.
+        methods: section of the figure that compares methods, by dataset; empty if none are
+            compared.
         labels: whether a task has one label per input.
         own: dataset and name of these tasks, if they are the user's own.
         question: question that the report answers.
@@ -349,9 +356,8 @@ def declare_analysis(
         ),
         figures=(
             *(
-                (replace(METHODS_FIGURE, section=methods, folded=methods != "answer"),)
-                if methods
-                else ()
+                replace(declare_methods_figure(name), section=section, folded=section != "answer")
+                for name, section in methods.items()
             ),
             FOREST_FIGURE,
             *(figure for name, names in kinds.items() for figure in list_figures(name, names)),

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES
+from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES, STATES
 from tasktransfer.designs.transfer.collect.columns import COMPONENTS
 from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
 from tasktransfer.designs.transfer.frames import has_references
@@ -241,9 +241,10 @@ TABLES = (
         "Scores on the same test instances, 0-100. References do not train a language model and "
         "are not tuned. Δ is the baseline's mean score over seeds minus the reference's score, in "
         "points, with its 95 % interval over dialogues and seeds; q is adjusted over all rows of a "
-        "dataset. A baseline has learned if its mean score is above every reference, and is not "
-        "better if its mean score is at most the best reference's score. A baseline is collapsed "
-        "if at least half of its runs give the same answer for 99 % of the test split.",
+        "dataset. The table “Methods” adjusts q over the pairs of methods of one task, so a pair "
+        "that is in both tables can have two values of q. A baseline has not learned if its mean "
+        "score is not above the best reference's score, or if it has collapsed: at least half of "
+        "its runs give the same answer for 99 % of the test split.",
         printed_rows.list_references,
         (
             make_text_column("dataset", "Dataset"),
@@ -252,12 +253,12 @@ TABLES = (
             make_text_column("reference", "Reference", REFERENCES.__getitem__),
             make_number_column("reference_score", "Reference's score", ".1f"),
             make_text_column("mark", "Best reference"),
-            make_number_column("score", "Baseline", ".1f"),
+            make_number_column("score", "Baseline's score", ".1f"),
             make_number_column("n_seeds", "Seeds", "d"),
             make_number_column("delta", "Δ", "+.1f"),
             make_interval_column("low", "high", "interval", "+.1f", DIFFERENCES),
             make_number_column("q", "q", ".3f"),
-            make_text_column("state", "State of the baseline"),
+            make_text_column("state", "Baseline", STATES.__getitem__),
         ),
         ("dataset", "model", "target", "reference"),
         planned=has_references,

@@ -1,4 +1,5 @@
-// Long tables: sorted by a click on a title, filtered by words, or reduced to significant rows.
+// Tables: sorted by a click on a title, filtered by words, or reduced to significant rows. Frames
+// of wide tables are marked.
 "use strict";
 (() => {
   const LONG = 20;
@@ -68,6 +69,13 @@
     if (places.length) tools.push(element("label", {}, only, " significant only (q ≤ 0.05)"));
     table.parentElement.before(element("div", { class: "tools" }, ...tools, count));
   }
+
+  const frames = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      target.classList.toggle("wide", target.scrollWidth > target.clientWidth + 1);
+    }
+  });
+  for (const frame of document.querySelectorAll(".scroll")) frames.observe(frame);
 
   for (const table of document.querySelectorAll(".scroll > table:not(.grouped)")) {
     const rows = [...table.tBodies].flatMap((body) => [...body.rows]);

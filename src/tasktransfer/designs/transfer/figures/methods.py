@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ from tasktransfer.present.kit.panels import (
     make_line_entry,
     set_panel_title,
 )
-from tasktransfer.present.kit.paper import add_caption_notes
+from tasktransfer.present.kit.paper import add_caption_notes, is_paper_style
 from tasktransfer.present.kit.series import Estimate, plot_forest
 from tasktransfer.present.kit.style import (
     INK,
@@ -35,59 +35,69 @@ from tasktransfer.results.frames import Frames
 LOOK = Look(INK, "o", "-")
 _NAME_INCHES = 1.9
 """Width of the names of methods, to the left of the first panel."""
+_NAME_INCHES_IN_A_PAPER = 2.3
+"""The same in paper style, in which a page has room for more lines if names are not folded."""
 _LINE = 0.34
 """Height of a line, inches."""
+_DENSE_LINE = 0.17
+"""Height of a line in paper style if there are several panels and no folded names, inches."""
 _ORDER = [*METHODS]
 
 
 def plot_methods(frames: Frames) -> Figure | None:
-    """Draw one panel per target with a line per method, or return None without comparisons.
+    """Draw one panel per target of a dataset, or return None if no target has two methods.
 
     A method has the same line in all panels. The source of a transfer is named in its panel.
+    Lines are closer together in paper style, so that many panels fit a page.
     """
     rows = frames["methods"]
     if rows.empty:
         return None
-    panels = [to_records(group) for _, group in rows.groupby(["dataset", "target"], sort=False)]
-    has_models = rows["model"].dropna().nunique() > 1
-    names = _list_names(rows, has_models)
-    width, height = (3.6 if len(panels) == 1 else 2.1), _LINE * len(names)
+    panels = [to_records(group) for _, group in rows.groupby("target", sort=False)]
+    models = rows.groupby("method")["model"].nunique()
+    several = frozenset(map(str, models[models > 1].index))
+    names = _list_names(rows, several)
+    inches = _NAME_INCHES_IN_A_PAPER if is_paper_style() else _NAME_INCHES
+    labels = [fold_name(name, inches, LABEL_POINTS) for name in names]
+    is_dense = is_paper_style() and len(panels) > 1 and not any("\n" in name for name in labels)
+    width = 3.6 if len(panels) == 1 else 2.1
+    height = (_DENSE_LINE if is_dense else _LINE) * len(names)
     figure, axes = create_panels(len(panels), width, height + 0.6, shared="y")
     targets = list(dict.fromkeys(rows["target"]))
     shorts = fit_short_names(targets, frames.metadata.shorts)
-    several = rows["dataset"].nunique() > 1
     for panel, methods in zip(axes, panels, strict=True):
-        _draw_panel(panel, methods, names, has_models, frames.metadata.shorts)
-        dataset, target = methods[0]["dataset"], shorts[methods[0]["target"]]
-        set_panel_title(panel, f"{dataset}: {target}" if several else target)
+        _draw_panel(panel, methods, names, several, frames.metadata.shorts)
+        panel.set_yticklabels(labels)
+        set_panel_title(panel, shorts[methods[0]["target"]])
     filled = make_line_entry("recommended", LOOK)
     hollow = make_line_entry("other methods", LOOK, markerfacecolor="white")
     add_legend_below(figure, [filled, hollow])
     seeds = int(rows["n_seeds"].max())
-    add_title(figure, "Methods by target, with 95 % intervals", seeds, frames.metadata)
+    title = f"{rows['dataset'].iloc[0]}: methods by target, with 95 % intervals"
+    add_title(figure, title, seeds, frames.metadata)
     add_caption_notes(figure, explain_short_names(shorts))
     fit_figure_to_panels(figure, axes, width, height)
     return figure
 
 
-def _list_names(rows: pd.DataFrame, has_models: bool) -> list[str]:
+def _list_names(rows: pd.DataFrame, several: Collection[str]) -> list[str]:
     """Return the labels of all methods, from the simplest to the most complex."""
     ordered = rows.assign(order=rows["method"].map(_ORDER.index)).sort_values(
         "order", kind="stable"
     )
-    return list(dict.fromkeys(_format_method_name(row, has_models) for row in to_records(ordered)))
+    return list(dict.fromkeys(_format_method_name(row, several) for row in to_records(ordered)))
 
 
 def _draw_panel(
     axes: Axes,
     methods: Sequence[Row],
     names: Sequence[str],
-    has_models: bool,
+    several: Collection[str],
     shorts: Mapping[str, str],
 ) -> None:
     lines: list[list[Estimate]] = [[] for _ in names]
     for row in methods:
-        place = names.index(_format_method_name(row, has_models))
+        place = names.index(_format_method_name(row, several))
         ends = row["score"], row["low"], row["high"]
         lines[place].append(Estimate("", *ends, LOOK, hollow=not row["recommended"]))
         if row["method"] == TRANSFER:
@@ -96,18 +106,18 @@ def _draw_panel(
                 xycoords=axes.get_yaxis_transform(), textcoords="offset points",
                 ha="right", va="center", fontsize=NOTE, color=INK,
             )  # fmt: skip
-    plot_forest(axes, lines, [fold_name(name, _NAME_INCHES, LABEL_POINTS) for name in names])
+    plot_forest(axes, lines, names)
     axes.set_xlabel("score", fontsize=LABEL_POINTS)
 
 
-def _format_method_name(row: Row, has_models: bool) -> str:
-    """Return a method's label, with its shots, and with its model if there are several."""
+def _format_method_name(row: Row, several: Collection[str]) -> str:
+    """Return the label of a method, with its shots, and its model if it has ``several``."""
     words = [
         "transfer, best source on dev" if row["method"] == TRANSFER else METHODS[row["method"]]
     ]
     if row["method"] != TRANSFER and not is_missing(row["variant"]):
         words.append(str(row["variant"]))
-    if has_models and not is_missing(row["model"]):
+    if row["method"] in several:
         words.append(str(row["model"]))
     return ", ".join(words)
 

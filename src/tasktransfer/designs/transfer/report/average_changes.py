@@ -1,90 +1,91 @@
-"""Sentences on the algorithms' mean changes of the score, for each dataset and model."""
+"""Table of the algorithms' mean changes of the score, for the open part of the answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
 import pandas as pd
 
+from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_value_with_interval, join_names
+from tasktransfer.present.columns import (
+    Column,
+    Head,
+    Row,
+    make_estimate_column,
+    make_p_value_column,
+    make_text_column,
+)
+from tasktransfer.present.html import HtmlTable, build_table
+from tasktransfer.present.numbers import DIFFERENCES, is_missing
+from tasktransfer.present.sentences import MOST_Q, excludes_zero
 
-Row = Mapping[Any, Any]
+WEAK = "weak evidence"
 
 
-def describe_average_changes(summary: pd.DataFrame) -> Iterator[str]:
-    """Yield one or two sentences per dataset and model on the algorithms that raise the mean score.
+def build_changes_table(summary: pd.DataFrame) -> HtmlTable | None:
+    """Return a table with one line per dataset, model and algorithm, or None without any mean.
 
-    The first sentence names the algorithm with the highest mean change. The second one names all
-    others whose mean change is significant.
+    The algorithm with the highest mean change of a dataset and model is its first line. Means
+    without a joint interval have their interval over seeds.
 
     Args:
         summary: columns of ``columns.SUMMARY``, in the study's order.
     """
     known = summary[summary["mean"].notna()]
-    has_models = known["model"].nunique() > 1
-    for (dataset, model), group in known.groupby(["dataset", "model"], sort=False):
-        rows = group.sort_values("mean", ascending=False, kind="stable").to_dict("records")
-        place = f"{dataset} with {model}" if has_models else dataset
-        yield f"{place}: {_describe_highest(rows)}{_describe_others(rows)}"
-
-
-def format_mean_change(row: Row) -> str:
-    """Format a mean change: ``+2.5 points [+1.3, +3.6], q = 0.073, not significant``.
-
-    Args:
-        row: a row of the table ``summary``. Without an interval over seeds and dialogues, the
-            interval over seeds is printed, and the change is called untested.
-    """
-    if not is_missing(row["joint_q"]):
-        verdict = "significant" if row["joint_q"] <= MOST_Q else "not significant"
-        return f"{_format_size(row)}, {format_named_p('q', row['joint_q'])}, {verdict}"
-    why = "one seed" if row["n_seeds"] == 1 else "interval over seeds only"
-    if row["n_seeds"] > 1 and is_missing(row["mean_low"]):
-        why = "no interval"
-    return f"{_format_size(row)} ({why}, not tested)"
-
-
-def _format_size(row: Row) -> str:
-    part = "mean" if is_missing(row["joint_low"]) else "joint"
-    size = format_value_with_interval(
-        row["mean"], row[f"{part}_low"], row[f"{part}_high"], "+.1f", DIFFERENCES
+    if known.empty:
+        return None
+    groups = known.groupby(["dataset", "model"], sort=False)
+    ordered = pd.concat(
+        group.sort_values("mean", ascending=False, kind="stable") for _, group in groups
     )
-    value, bracket, ends = size.partition(" [")
-    return f"{value} points{bracket}{ends}"
+    is_joint = ordered["joint_low"].notna()
+    ends = {
+        end: ordered[f"joint_{end}"].where(is_joint, ordered[f"mean_{end}"])
+        for end in ("low", "high")
+    }
+    rows = ordered.assign(**ends)
+    verdicts = {describe_change(row) for row in rows.to_dict("records")}
+    names = [make_text_column("dataset", "Dataset")]
+    if known["model"].nunique() > 1:
+        names.append(make_text_column("model", "Model"))
+    names.append(make_text_column("algorithm", "Algorithm", get_algorithm_label))
+    return build_table(
+        "changes",
+        "Mean change of the score by algorithm",
+        _write_caption(rows, any(verdict.startswith(WEAK) for verdict in verdicts)),
+        rows,
+        (
+            *names,
+            make_estimate_column("mean", "Mean change, points", "+.1f", bounds=DIFFERENCES),
+            make_p_value_column("joint_q", "q"),
+            Column(Head("Result"), describe_change),
+        ),
+        keys=len(names),
+    )
 
 
-def _describe_highest(rows: Sequence[Row]) -> str:
-    best, count = rows[0], len(rows)
-    label, change = get_algorithm_label(str(best["algorithm"])), format_mean_change(best)
-    positive = sum(row["mean"] > 0 for row in rows)
-    if count == 1:
-        return f"The mean change with {label} is {change}."
-    if positive == 1:
-        return f"{label} is the only algorithm with a positive mean change: {change}."
-    if positive == 0:
-        who = "No algorithm has a positive mean change"
-    elif positive == count:
-        who = f"{'Both' if count == 2 else f'All {count}'} algorithms have positive mean changes"
-    else:
-        who = f"{positive} of {count} algorithms have positive mean changes"
-    return f"{who}. The highest is with {label}: {change}."
+def describe_change(row: Row) -> str:
+    """Return the result of a mean change in words: ``significant gain``, and so on."""
+    what = "gain" if row["mean"] > 0 else "loss"
+    if is_missing(row["joint_q"]):
+        return "not tested (one seed)" if row["n_seeds"] == 1 else "not tested"
+    if row["joint_q"] <= MOST_Q:
+        return f"significant {what}"
+    if excludes_zero(row["joint_low"], row["joint_high"]):
+        return f"{WEAK} of a {what}"
+    return "no significant change"
 
 
-def _describe_others(rows: Sequence[Row]) -> str:
-    """Describe the other significant changes after the first row, or return "" without any."""
-    best, *others = rows
-    named = [
-        f"{get_algorithm_label(str(row['algorithm']))} ({_format_size(row)}, "
-        f"{format_named_p('q', row['joint_q'])})"
-        for row in others
-        if row["joint_q"] <= MOST_Q
+def _write_caption(rows: pd.DataFrame, has_weak: bool) -> str:
+    tested = int(rows["joint_q"].notna().sum())
+    parts = [
+        "Change from the baseline, averaged over all pairs of source and target, with its 95 % "
+        "interval."
     ]
-    if not named:
-        return ""
-    too = " too" if best["joint_q"] <= MOST_Q else ""
-    subject = "change with" if len(named) == 1 else "changes with"
-    verb = "is" if len(named) == 1 else "are"
-    return f" The mean {subject} {join_names(named, len(named))} {verb} significant{too}."
+    if tested:
+        means = format_quantity(tested, "mean")
+        parts.append(f"Significant: q ≤ {MOST_Q}, adjusted for {means}.")
+    if has_weak:
+        parts.append(f"Weak evidence: the interval does not contain 0, but q > {MOST_Q}.")
+    if rows["joint_low"].isna().any() and rows["low"].notna().any():
+        parts.append("Intervals of means that are not tested are over seeds only.")
+    return " ".join(parts)

@@ -25,7 +25,7 @@ class BaselineState:
 
     Args:
         has_learned: false if the baseline has not learned; true if no reference is known.
-        state: ``learned (significantly above the best reference)``; empty if no reference is
+        state: ``has learned (significantly above the best reference)``; empty if no reference is
             known. For a baseline that has not learned, both scores are in it.
         facts: sentences on the baseline's score and on all references.
     """
@@ -62,7 +62,7 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     if best["state"] == LEARNED:
         return BaselineState(True, _describe_learned(best, collapsed), facts)
     if best["state"] == COLLAPSED and not collapsed:
-        collapsed = "collapsed to one answer"
+        collapsed = "collapsed"
     reference = format_number(best["reference_score"], ".1f")
     parts = [
         collapsed,
@@ -84,10 +84,10 @@ def _describe_learned(best: Row, collapsed: str) -> str:
     q = best.get("q")
     more = f"; {collapsed}" if collapsed else ""
     if q is None or is_missing(q):
-        return f"learned (above the best reference, not tested{more})"
+        return f"has learned (above the best reference, not tested{more})"
     if q <= MOST_Q:
-        return f"learned (significantly above the best reference{more})"
-    return f"learned (above the best reference, not significantly{more})"
+        return f"has learned (significantly above the best reference{more})"
+    return f"has learned (above the best reference, not significantly{more})"
 
 
 def _describe_collapsed_seeds(collapsed: pd.DataFrame, place: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.present.numbers import DIFFERENCES, format_signed
+from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
@@ -23,7 +23,11 @@ from tasktransfer.results.frames import Frames
 
 _TARGET = ["dataset", "target"]
 MOST_NAMES = 12
-"""Maximum number of baselines that a sentence lists."""
+"""Maximum number of baselines of a dataset that a sentence lists."""
+MEANING = (
+    "A baseline has not learned if its mean score is not above the best simple reference, or if it "
+    "has collapsed (one answer only)."
+)
 
 
 def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
@@ -117,12 +121,13 @@ def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
     return below.sort_values("difference", kind="stable")
 
 
-def format_unlearned_list(
+def describe_unlearned_list(
     compared: pd.DataFrame, shorts: Mapping[tuple[str, str], str], *, has_sources: bool = True
-) -> str:
-    """Return a sentence that lists all baselines that have not learned, or "" without any.
+) -> Iterator[str]:
+    """Yield the names of all baselines that have not learned, then what that means.
 
-    If references have intervals, it is followed by sentences on the significant differences.
+    Nothing is yielded if all have learned. If references have intervals, the second text says which
+    differences are significant.
 
     Args:
         compared: result of ``compare_with_best_reference``.
@@ -131,42 +136,44 @@ def format_unlearned_list(
     """
     rows = select_unlearned_baselines(compared)
     if rows.empty:
-        return ""
+        return
     has_models = compared["model"].nunique() > 1
-
-    def name(row: Mapping[Any, Any]) -> str:
-        short = shorts.get((row["dataset"], row["target"]), row["target"])
-        return f"{row['dataset']} {short}" + (f" with {row['model']}" if has_models else "")
-
-    named = []
+    groups: dict[str, list[str]] = {}
     for row in rows.to_dict("records"):
         collapsed = " (collapsed)" if row["state"] == COLLAPSED else ""
-        size = format_signed(row["difference"], "+.1f")
-        named.append(f"{name(row)} {size}{collapsed}")
-    differences = "Difference" if len(rows) == 1 else "Differences"
-    sentence = (
-        f"{format_unlearned_count(rows, compared)} (mean score not above the best simple "
-        f"reference, or one answer only). {differences} from that reference, in points: "
-        f"{join_names(named, MOST_NAMES)}."
-    )
-    if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
-        below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)].to_dict("records")
-        sentence += _describe_certainty([name(row) for row in below], compared)
+        name = f"{shorts.get((row['dataset'], row['target']), row['target'])}{collapsed}"
+        groups.setdefault(_format_place(row, has_models), []).append(name)
+    lists = [f"{place}: {join_names(names, MOST_NAMES)}" for place, names in groups.items()]
+    yield f"{format_unlearned_count(rows, compared)}. {'; '.join(lists)}."
     which = "this target" if len(rows) == 1 else "these targets"
-    unknown = f" For {which}, the study cannot show which sources help." if has_sources else ""
-    return f"{sentence}{unknown}"
+    sentences = [MEANING]
+    if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
+        below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)]
+        named = [
+            f"{_format_place(row, has_models)} "
+            f"{shorts.get((row['dataset'], row['target']), row['target'])}"
+            for row in below.to_dict("records")
+        ]
+        sentences += _describe_certainty(named, compared)
+    if has_sources:
+        sentences.append(f"For {which}, the study cannot show which sources help.")
+    yield " ".join(sentences)
 
 
-def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> str:
-    """Describe the baselines that differ significantly from their references."""
-    first = "None of these differences is significant (q > 0.05)."
+def _format_place(row: Mapping[Any, Any], has_models: bool) -> str:
+    return f"{row['dataset']} with {row['model']}" if has_models else str(row["dataset"])
+
+
+def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> list[str]:
+    """Return two sentences on the baselines that differ significantly from their reference."""
+    first = "None of them is significantly below that reference (q > 0.05)."
     if below:
-        first = f"Significantly below it (q ≤ 0.05): {join_names(below, MOST_NAMES)}."
+        first = f"Significantly below that reference (q ≤ 0.05): {join_names(below, MOST_NAMES)}."
     above = int(
         ((compared["q"] <= MOST_Q) & (compared["score"] > compared["reference_score"])).sum()
     )
     who = format_fraction(above, len(compared), "baselines").capitalize()
-    return f" {first} {who} {'is' if above == 1 else 'are'} significantly above it."
+    return [first, f"{who} {'is' if above == 1 else 'are'} significantly above it."]
 
 
 def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
@@ -230,6 +237,6 @@ def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
         difference = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
         parts.append(f"difference: {difference}")
     if row["state"] == COLLAPSED:
-        parts.append("collapsed to one answer")
+        parts.append("collapsed")
     model = f" with {row['model']}" if has_models else ""
     return f"{row['dataset']}/{row['target']}{model} ({'; '.join(parts)})"

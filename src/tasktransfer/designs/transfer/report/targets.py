@@ -25,7 +25,7 @@ from tasktransfer.present.numbers import (
     format_p_value,
     is_missing,
 )
-from tasktransfer.present.sentences import excludes_zero, format_value_with_interval
+from tasktransfer.present.sentences import format_value_with_interval
 from tasktransfer.results.frames import Frames
 
 _KEYS = ["dataset", "model", "target"]
@@ -173,15 +173,11 @@ def _build_bar(row: Row, limit: float) -> IntervalBar:
 
 
 def describe_verdict(row: Row) -> str:
-    """Format a cell's verdict, such as ``interval above 0, but q = 0.535``."""
+    """Return a cell's verdict, such as ``not significant, q = 0.535``."""
     if row["n_seeds"] < 2 or is_missing(row["q"]):
         return "not tested"
-    q = format_named_p("q", row["q"])
-    if row["significant"]:
-        return q
-    if excludes_zero(row["low"], row["high"]):
-        return f"interval {'above' if row['low'] > 0 else 'below'} 0, but {q}"
-    return "not significant"
+    verdict = "significant" if row["significant"] else "not significant"
+    return f"{verdict}, {format_named_p('q', row['q'])}"
 
 
 def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> str:
