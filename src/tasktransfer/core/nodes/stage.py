@@ -183,7 +183,7 @@ class Stage:
 
     @property
     def adapter_start(self) -> AdapterStart | None:
-        """How the parent's adapter is used (merge or stack), or None if it is trained further."""
+        """Use of the parent's adapter (merge or stack), or None if it is trained further."""
         adapter = self.model.adapter
         if adapter is None or adapter.start == "continue" or not self.starts_whole:
             return None
