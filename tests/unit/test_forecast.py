@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 from tasktransfer import cli
@@ -18,6 +19,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.files.tensors import read_tensor_shapes
+from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast import estimate, rates
 from tasktransfer.operate.forecast.disk import estimate_disk, format_bytes, measure_bytes
 from tasktransfer.operate.forecast.estimate import Estimates
@@ -537,3 +539,43 @@ def test_an_adapter_costs_what_of_it_moves() -> None:
     speed, of_whole = (estimates.speed(name, "float32") for name in ("lora", "whole"))
     assert 2 / 3 < speed.train / of_whole.train < 0.7
     assert speed.evaluate == of_whole.evaluate
+
+
+# --- fits of probes -----------------------------------------------------------------------------
+
+
+def test_layers_take_about_the_measured_time() -> None:
+    """Measured on two shared cores (docs/probes.md): 46 s and 4.8 min for the probes of a layer.
+
+    Encoding all layers once took 3.5 min (MiniLM) and 34 min (SmolLM2).
+    """
+    file = ROOT / "workflow" / "presets" / "probes-layers.yaml"
+    rate = Rates("cpu", {"float32": 87e9, "bfloat16": 204e9}, "", "measured")
+
+    def estimate_models(smollm2: Any) -> dict[str, float]:
+        models = [dict(model) for model in yaml.safe_load(file.read_text())["models"]]
+        models[1]["layers"] = smollm2
+        study = open_study(file, {"models": models}, need_inputs=False)
+        estimates, seconds = Estimates(study, "cpu", rate), dict[str, float]()
+        for fit in study.plan.fits:
+            name = get_fit_model(study, fit).name if "layer" in fit.settings else "words"
+            seconds[name] = seconds.get(name, 0) + estimates.estimate_seconds(fit)
+        return seconds
+
+    six = estimate_models([0, 6, 12, 19, 26, 30])
+    assert six["MiniLM"] == pytest.approx(7 * 46 + 3.5 * 60, rel=0.15)
+    assert six["SmolLM2-135M"] == pytest.approx(6 * 287 + 34 * 60, rel=0.15)
+    every = estimate_models("all")
+    assert every["MiniLM"] == pytest.approx(six["MiniLM"])
+    assert every["SmolLM2-135M"] == pytest.approx(31 * 287 + 34 * 60, rel=0.15)
+
+
+def test_derived_tasks_are_counted_when_the_dialogues_are_prepared() -> None:
+    study = open_study(ROOT / "workflow" / "presets" / "probes-layers.yaml", need_inputs=False)
+    fit = study.plan.fits[0]
+    before = Sizes(study).count_instances(fit.data, fit.tasks[0], "train")
+    write(
+        f"{study.get_instances_folder('MultiWOZ')}/manifest.json",
+        {"tasks": {"multiwoz_reply": {"train": {"samples": 30, "dialogues": 1}}}},
+    )
+    assert Sizes(study).count_instances(fit.data, fit.tasks[0], "train") == before > 0

@@ -16,7 +16,8 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
-from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.core.nodes import Fit, Node, Stage
+from tasktransfer.jobs.layer_job import LAYER, get_layer_folder_name
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.other_nodes import OtherNodeEstimates
@@ -120,7 +121,17 @@ class Estimates:
             lambda name: self.model(name).hidden,
             study.config.training.precision,
             partial(get_fit_model, study),
+            self._count_fits_of_layers,
         )
+
+    def _count_fits_of_layers(self, fit: Fit) -> int:
+        """Return the number of fits that share a fit's representations: one per layer."""
+        return self._layers[get_layer_folder_name(fit)] if LAYER in fit.settings else 1
+
+    @cached_property
+    def _layers(self) -> Counter[str]:
+        fits = (fit for fit in self.study.plan.fits if LAYER in fit.settings)
+        return Counter(map(get_layer_folder_name, fits))
 
     # --- basis of the estimates ---
 

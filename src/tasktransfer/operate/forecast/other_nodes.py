@@ -29,6 +29,18 @@ LABELS = 30
 """Assumed number of labels per fitted task."""
 TEXT_FEATURES = 1_000
 """Assumed number of word features per text, for fits without a model."""
+PROBE_SECONDS_PER_NUMBER = 3.2e-10
+"""Seconds per row, feature, label and iteration of a probe: ``python -m benchmarks.probe_fits``."""
+PROBE_LABELS = 100
+"""Assumed mean number of labels per probe. MultiWOZ's probes have 2 to 644."""
+PROBE_ITERATIONS = 50
+"""Assumed iterations of a probe of an encoder, which converges before ``max_iter``.
+
+Probes of decoders, whose states have a few very large elements, and of word counts reach
+``max_iter``.
+"""
+PROBE_WORDS = 100
+"""Assumed number of distinct words per context; word counts are sparse."""
 PROMPT_TOKENS = 70
 """Tokens of a prompt in addition to the dialogue. The common prefix, with shots, is read once."""
 CHOICE_TOKENS = 60
@@ -56,6 +68,7 @@ class OtherNodeEstimates:
         hidden: Callable[[str], int],
         precision: str,
         released: Callable[[Fit], ModelSpec],
+        sharing: Callable[[Fit], int],
     ) -> None:
         """Create the estimator for nodes other than trainings.
 
@@ -65,9 +78,10 @@ class OtherNodeEstimates:
             hidden: hidden size of a model, by name.
             precision: precision in the config, used for released models.
             released: released model that a fit reads.
+            sharing: number of fits that read the representations that a fit computes.
         """
         self._sizes, self._speed, self._hidden = sizes, speed, hidden
-        self._precision, self._released = precision, released
+        self._precision, self._released, self._sharing = precision, released, sharing
 
     def estimate_seconds(self, node: Node) -> float:
         """Estimate the seconds of a node other than a training.
@@ -126,21 +140,36 @@ class OtherNodeEstimates:
 
     def _estimate_fit(self, node: Fit) -> Iterator[float]:
         limit = node.settings.get("limit_train")
-        features = TEXT_FEATURES
         if node.learner == CONTRASTIVE:
             yield sum(self._estimate_tuning(node, task) for task in node.tasks)
+        model = None
         if node.on is not None and node.on.stage is not None:
             stage = node.on.stage
-            features = self._hidden(stage.model.name)
-            speed = self._speed(stage.model, stage.training.precision)
-            task = stage.train_tasks[0]  # same texts as the fit's tasks
-            for split in ("train", "test"):
-                most = limit if split == "train" else None
-                read = self._sizes.measure_data(stage.data, stage.model.name, task, split, most)
-                yield read.tokens * speed.read
+            model, task = stage.model, stage.train_tasks[0]  # same texts as the fit's tasks
+            yield self._estimate_reading(node, model, stage.training.precision, stage.data, task)
+        elif "max_iter" in node.settings and "model" in node.settings:
+            model = self._released(node)
+            reading = self._estimate_reading(node, model, "float32", node.data, node.tasks[0])
+            yield reading / self._sharing(node)
+        features = TEXT_FEATURES if model is None else self._hidden(model.name)
+        number = LABELS * FIT_SECONDS_PER_NUMBER
+        if "max_iter" in node.settings:
+            features = PROBE_WORDS if model is None else features
+            number = _estimate_probe_seconds(node.settings["max_iter"], model)
         for task in node.tasks:
             rows = self._sizes.count_instances(node.data, task, "train", limit)
-            yield FIT_SECONDS + rows * features * LABELS * FIT_SECONDS_PER_NUMBER
+            yield FIT_SECONDS + rows * features * number
+
+    def _estimate_reading(
+        self, node: Fit, model: ModelSpec, precision: str, data: Data, task: str
+    ) -> float:
+        """Return the seconds in which a model represents the texts of a fit."""
+        limits = {"train": node.settings.get("limit_train"), "test": None}
+        volumes = (
+            self._sizes.measure_data(data, model.name, task, split, limit)
+            for split, limit in limits.items()
+        )
+        return sum(volume.tokens for volume in volumes) * self._speed(model, precision).read
 
     def _estimate_tuning(self, node: Fit, task: str) -> float:
         """Estimate the seconds to fine-tune an encoder on a task and to embed its instances."""
@@ -165,6 +194,17 @@ class OtherNodeEstimates:
             read = self._sizes.measure_data(stage.data, stage.model.name, task, "train")
             mean = read.tokens / max(1, read.instances)
             yield wanted * times * mean * speed.evaluate
+
+
+def _estimate_probe_seconds(max_iter: int, model: ModelSpec | None) -> float:
+    """Return the seconds per row and feature of a probe, which is also fitted on shuffled labels.
+
+    Args:
+        model: model that represents the rows, or None for word counts.
+    """
+    converges = model is not None and model.family != "decoder"
+    iterations = min(max_iter, PROBE_ITERATIONS) if converges else max_iter
+    return 2 * PROBE_LABELS * iterations * PROBE_SECONDS_PER_NUMBER
 
 
 def is_answered_by_endpoint(node: Node) -> bool:

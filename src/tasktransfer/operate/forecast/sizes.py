@@ -109,8 +109,8 @@ class Sizes:
 
     def _count_instances(self, dataset: str, task: str, split: str) -> int:
         prepared = self._prepared(dataset)
-        if prepared:
-            return int(prepared.get(task, {}).get(split, {}).get("samples", 0))
+        if task in prepared:  # the tasks of derived data are not
+            return int(prepared[task].get(split, {}).get("samples", 0))
         data, known = self._study.config.data, DATASETS[dataset]
         few = data.few_sample
         if is_generated(self._study.config, dataset):
