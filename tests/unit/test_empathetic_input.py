@@ -317,6 +317,10 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
             r"controls: gold is a control for emoprepend-1, which no setting has",
         ),
         (
+            {"retrieval": None, "controls": ["words"]},
+            r"controls: words is a control for retrieval, which the config does not have",
+        ),
+        (
             {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},
             r"retrieval\.ensemble: 'retriever-beside-reader' has the second_encoder 'reader2'",
         ),

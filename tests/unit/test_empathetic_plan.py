@@ -13,6 +13,7 @@ from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.config import EmpatheticConfig
 from tasktransfer.designs.empathetic.plan import plan_study
 from tasktransfer.designs.empathetic.substitutes import list_substitutes
+from tasktransfer.jobs.needs import runs_model
 from tasktransfer.results.revisions import Revisions, find_revisions
 
 PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
@@ -77,6 +78,21 @@ def test_controls_of_ensembles_change_no_other_training() -> None:
     assert again.parents == (base,)
     assert again.training.epochs == base.training.epochs == untrained.training.epochs
     assert (again.label, again.data.digest) == ("replies_again", base.data.digest)
+
+
+def test_a_ranking_by_words_has_the_blocks_of_base_and_no_model() -> None:
+    _, without = planned("empathetic-laptop")
+    config, made = planned("empathetic-laptop", controls=["words"])
+    assert {node.digest for node in without.nodes} <= {node.digest for node in made.nodes}
+    runs = [run for run in made.runs if run.method == "tf-idf"]
+    assert [run.seed for run in runs] == [*config.seeds]
+    (ranked,) = {run.evaluations for run in runs}  # evaluated once, not once per seed
+    (base, *_) = next(run.evaluations for run in made.runs if run.method == "base")
+    assert ranked[0].measures == base.measures
+    ours, theirs = dict(ranked[0].settings), dict(base.settings)
+    assert ours.pop("words") == "tf-idf"
+    assert ours == theirs
+    assert not runs_model(ranked[0])
 
 
 def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:

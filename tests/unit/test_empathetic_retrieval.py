@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import DataError
 from tasktransfer.evaluation.replies import select_candidates
+from tasktransfer.jobs.recorded_job import JobOutput
+from tasktransfer.jobs.word_ranking_job import evaluate_word_ranking
 from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.metrics.retrieval import (
     compute_diagonal_precision,
@@ -132,3 +135,26 @@ def test_fewer_rows_than_a_block_are_refused() -> None:
     told = r"P@1,5: The 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
     with pytest.raises(DataError, match=told):
         select_block_rows(5, 5, drop_last=True)
+
+
+def test_a_ranking_by_words_counts_rare_words_more() -> None:
+    """The words that the context and its reply share decide, and ties count by halves."""
+
+    def say(number: int, context: str, reply: str) -> Instance:
+        return Instance(str(number), str(number), "r", context, 0, {}, (), (reply,))
+
+    train = [say(0, "the dog and the cat", "the bird"), say(1, "my job", "the rain and the dog")]
+    test = [
+        say(2, "the dog", "a dog"),
+        say(3, "the job and the rain", "rain again"),
+        say(4, "hm", "oh"),  # shares no word, so all three replies tie
+    ]
+    outcome = Outcome(())
+    data = Data("EmpatheticDialogues", "r")
+    settings = {"block": 3, "shuffles": 2, "words": "tf-idf"}
+    node = Evaluation(outcome, data, "listener_reply", ("p_at_1",), settings=settings)
+    output = JobOutput()
+    evaluate_word_ranking(node, train, test, output)
+    assert [row.score for row in output.rows] == pytest.approx([100, 100, 100 / 3])
+    assert output.results["listener_reply"]["measures"] == {"p_at_1": pytest.approx(700 / 9)}
+    assert node.label == "listener_reply-test_of_tf-idf"

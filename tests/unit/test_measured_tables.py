@@ -172,3 +172,24 @@ def test_a_prompted_replier() -> None:
     assert f"P@1 took {seconds['p_at_1']:,.0f} s for 100 contexts" in text
     took = f"{seconds['bleu']:.0f} s and perplexity {seconds['word_perplexity']:.0f} s"
     assert f"BLEU took {took}" in text
+
+
+def test_rankings_without_training() -> None:
+    rows = read_rows("empathetic_rankings")
+
+    def show_p_at_1(row: Row) -> str:
+        return f"{show(row['value'])} {show_interval(row, 'low', 'high')}"
+
+    names = {"tf-idf": "TF-IDF", "minilm": "MiniLM", "mpnet": "mpnet"}
+    thousand = {row["method"]: row for row in rows if row["contexts"] == "1000"}
+    assert read_table("empathetic.md", "| ranking | P@1,100 | P@1,100 in shuffled order |") == [
+        [name, show_p_at_1(thousand[method]), show(thousand[method]["shuffled"])]
+        for method, name in names.items()
+    ]
+    text = " ".join((ROOT / "docs" / "empathetic.md").read_text(encoding="utf-8").split())
+    (hundred,) = (row for row in rows if row["contexts"] == "100")
+    assert f"(control `words`) has a P@1 of {show_p_at_1(hundred)} on the same 100" in text
+    encoders = [float(thousand[method]["low"]) for method in ("minilm", "mpnet")]
+    assert min(encoders) > float(thousand["tf-idf"]["high"])
+    gain = thousand["mpnet minus minilm"]
+    assert f"mpnet is above MiniLM by {show_p_at_1(gain)} points" in text

@@ -33,7 +33,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics import bleu
 from tasktransfer.metrics.answers import encode_answers
-from tasktransfer.metrics.retrieval import Numbers, compute_p_at_1, select_block_rows
+from tasktransfer.metrics.retrieval import Numbers, compute_block_measures, select_block_rows
 from tasktransfer.models.dual_encoder import CANDIDATE, CONTEXT, DualEncoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
@@ -175,25 +175,9 @@ def _evaluate_p_at_1(
         )
         return scores.double().numpy()
 
-    order = np.arange(len(split))
-    right = compute_p_at_1(compute_scores, order, size)
-    chance = np.random.default_rng(0)
-    shuffled = [
-        float(compute_p_at_1(compute_scores, chance.permutation(order), size).mean())
-        for _ in range(settings.get("shuffles", 20))
-    ]
-    # Each context gets a random reply of its block as gold, so only chance is left.
-    shuffled_replies = order.copy()
-    for begin in range(0, len(order), size):
-        block = slice(begin, begin + size)
-        shuffled_replies[block] = chance.permutation(shuffled_replies[block])
-    permuted = compute_p_at_1(compute_scores, order, size, shuffled_replies)
-    measures = {
-        "p_at_1": 100 * float(right.mean()),
-        "p_at_1_shuffled": 100 * float(np.mean(shuffled)),
-        "p_at_1_shuffled_sd": 100 * float(np.std(shuffled, ddof=1)) if len(shuffled) > 1 else 0.0,
-        "p_at_1_permuted": 100 * float(permuted.mean()),
-    }
+    measures, right = compute_block_measures(
+        compute_scores, np.arange(len(split)), size, settings.get("shuffles", 20)
+    )
     none: list[float | None] = [None] * len(instances)
     golds = [get_gold_answers(instance) for instance in instances]
     points: list[float | None] = [100 * float(value) for value in right]

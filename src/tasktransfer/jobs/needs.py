@@ -146,7 +146,7 @@ def runs_model(node: Node) -> bool:
     """
     if isinstance(node, Stage):
         return True
-    if isinstance(node, Evaluation) and node.brought is not None:
+    if isinstance(node, Evaluation) and (node.brought is not None or node.ranks_by_words):
         return False
     if isinstance(node, Evaluation) and isinstance(node.of, Outcome):
         return node.of.model is None or not node.of.model.served

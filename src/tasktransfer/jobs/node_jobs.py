@@ -38,6 +38,7 @@ from tasktransfer.jobs import (
     selector_job,
 )
 from tasktransfer.jobs.recorded_job import DesignParts, JobOutput, run_recorded_job
+from tasktransfer.jobs.word_ranking_job import evaluate_word_ranking
 from tasktransfer.metrics.measures import convert_answers_to_numbers
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
@@ -159,6 +160,10 @@ def evaluate_node(study: Study, node: Evaluation, design: DesignParts, threads: 
         instances = read_instances(inputs.get_cache(study, node.data), node.task, node.split)
         if node.brought is not None:
             brought_job.evaluate_answers(study, node, task, instances, output)
+            return
+        if node.ranks_by_words:
+            train = read_instances(inputs.get_cache(study, node.data), node.task, "train")
+            evaluate_word_ranking(node, train, instances, output)
             return
         if node.measures[0] in ASKED_OF_THE_MODEL:
             _evaluate_replies(study, node, instances, threads, output)

@@ -82,3 +82,32 @@ def compute_p_at_1(
         candidates = block if replies is None else replies[block]
         right[block] = compute_diagonal_precision(scores(block, candidates))
     return right
+
+
+def compute_block_measures(
+    scores: Scores, order: Numbers, size: int, shuffles: int
+) -> tuple[dict[str, float], Floats]:
+    """Return the measures of P@1 by name, 0 to 100, and P@1 of each row.
+
+    ``p_at_1_shuffled`` and its ``_sd`` are over random orders of the rows. For
+    ``p_at_1_permuted``, each context gets a random reply of its block as gold reply, so only chance
+    is left.
+
+    Args:
+        shuffles: number of random orders.
+    """
+    right = compute_p_at_1(scores, order, size)
+    chance = np.random.default_rng(0)
+    shuffled = [
+        float(compute_p_at_1(scores, chance.permutation(order), size).mean())
+        for _ in range(shuffles)
+    ]
+    replies = np.concatenate([chance.permutation(block) for block in split_blocks(order, size)])
+    permuted = compute_p_at_1(scores, order, size, replies)
+    measures = {
+        "p_at_1": 100 * float(right.mean()),
+        "p_at_1_shuffled": 100 * float(np.mean(shuffled)),
+        "p_at_1_shuffled_sd": 100 * float(np.std(shuffled, ddof=1)) if shuffles > 1 else 0.0,
+        "p_at_1_permuted": 100 * float(permuted.mean()),
+    }
+    return measures, right

@@ -202,10 +202,17 @@ class Evaluation:
         return settings
 
     @property
+    def ranks_by_words(self) -> bool:
+        """True if replies are ranked by shared words (``words``), without a model."""
+        return "words" in self.settings
+
+    @property
     def label(self) -> str:
         """Readable name of the evaluation."""
         if self.brought is not None:
             return f"{self.task}-{self.split}_of_{self.brought['name']}"
+        if self.ranks_by_words:
+            return f"{self.task}-{self.split}_of_{self.settings['words']}"
         if self.asked is not None and isinstance(self.of, Outcome) and self.of.model is not None:
             how = f"asked-{self.asked['wording']}-with-{self.asked['shots']}-shots"
             return f"{self.task}-{self.split}_of_{self.of.model.name}_{how}"

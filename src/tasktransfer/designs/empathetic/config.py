@@ -36,7 +36,7 @@ Read = Literal[
     "GoEmotions",
 ]  # fmt: skip
 PoolName = Literal["ED", "ED+DD", "R", "ED+DD+R"]
-Control = Literal["gold", "random", "untrained", "longer"]
+Control = Literal["gold", "random", "untrained", "longer", "words"]
 Setting = Literal["retrieval", "generation"]
 
 
@@ -171,7 +171,8 @@ class EmpatheticConfig(CommonConfig):
             "controls to run. `gold` is EmoPrepend-1 with gold labels, which is not comparable "
             "with other methods. `random` is EmoPrepend-1 with random labels. `untrained` is an "
             "ensemble whose second encoder was not trained on emotions. `longer` is Base trained "
-            "a second time for as many epochs as an ensemble"
+            "a second time for as many epochs as an ensemble. `words` ranks replies by TF-IDF, "
+            "without a model"
         ),
     )
     brought: Brought = Field(

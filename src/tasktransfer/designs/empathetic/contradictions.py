@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from tasktransfer.config.brought import find_name_conflicts
@@ -58,10 +58,21 @@ def find_contradictions(parts: Parts) -> Iterator[Problem]:
         own = (replier.name for replier in parts.get("brought", ()))
         yield from find_prompted_problems(parts["prompted"], models, (*USED_NAMES, *own))
     methods = {method for section in settings.values() for method in section.methods}
-    for control in parts.get("controls", ()) if FAMILIES.keys() <= parts.keys() else ():
+    if FAMILIES.keys() <= parts.keys():
+        yield from _check_controls(parts.get("controls", ()), methods, settings)
+
+
+def _check_controls(
+    controls: Collection[str], methods: Collection[str], settings: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the controls of methods or settings that the study does not have."""
+    for control in controls:
         of_labels = control in CONTROLS_OF_LABELS
-        there = CONTROLLED in methods if of_labels else any(map(is_ensemble, methods))
-        if not there:
+        if control == "words":
+            if "retrieval" not in settings:
+                problem = "words is a control for retrieval, which the config does not have."
+                yield Problem("controls", f"{problem} Add the section, or remove the control.")
+        elif CONTROLLED not in methods if of_labels else not any(map(is_ensemble, methods)):
             what = CONTROLLED if of_labels else "ensembles"
             yield Problem(
                 "controls",

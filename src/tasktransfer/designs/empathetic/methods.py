@@ -24,7 +24,9 @@ LARGE = ("pretrained-large", "base-large")
 PRETRAINED, BASE = "pretrained", "base"
 NOT_COMPARABLE = ("emoprepend-gold",)
 """Methods that are given the gold label, which the others must predict."""
-CONTROLS = (*NOT_COMPARABLE, "emoprepend-random")
+WORDS = "tf-idf"
+"""Ranking of replies by the words that they share with the context, without a model."""
+CONTROLS = (*NOT_COMPARABLE, "emoprepend-random", WORDS)
 """Methods whose effect is known in advance; they are excluded from false-discovery control."""
 CLASSIFIERS = ("fasttext-emotion", "fasttext-topic", "classifier-tuned")
 """Classifiers whose labels or encodings other methods use."""

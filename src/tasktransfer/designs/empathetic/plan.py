@@ -20,6 +20,7 @@ from tasktransfer.designs.empathetic.methods import (
     LONGER,
     TOPIC_TASKS,
     UNTRAINED,
+    WORDS,
     get_kind_and_label,
     is_ensemble,
     parse_prepend,
@@ -66,6 +67,8 @@ def plan_study(config: EmpatheticConfig, revisions: Revisions) -> Plan:
             study.add_setting(setting)
         study.add_classifiers()
         study.add_own_repliers(revisions)
+        if "words" in config.controls:
+            study.add_word_ranking()
         for run in plan_prompted_repliers(config, revisions, study.data[ED], seed):
             builder.add_run(run)
     return builder.build_plan()
@@ -294,13 +297,10 @@ class _Seed:
         common: dict[str, Any] = {}
         if outcome.model is not None and self.config.training.cosine_scale is not None:
             common["cosine_scale"] = self.config.training.cosine_scale
-        blocks = {**common, "block": evaluation.block, "shuffles": evaluation.shuffles}
+        blocks = {**common, **self._build_block_settings()}
         pooled = {**common, "pool_words": evaluation.pool_words}
         if evaluation.limit:
-            blocks["blocks"] = evaluation.limit // evaluation.block
             pooled["limit"] = evaluation.limit
-        if self.config.release_compat:
-            blocks["drop_last_block"] = True
         if evaluation.limit_pool:
             pooled["pool_limit"] = evaluation.limit_pool
         judged = [Evaluation(outcome, data, REPLY.name, P_AT_1, settings=blocks)]
@@ -315,6 +315,16 @@ class _Seed:
                 Evaluation(outcome, data, REPLY.name, ("bleu",), settings=named, pools=pools)
             )
         return tuple(judged)
+
+    def _build_block_settings(self) -> dict[str, Any]:
+        """Return the settings of P@1."""
+        evaluation = self.config.evaluation
+        settings: dict[str, Any] = {"block": evaluation.block, "shuffles": evaluation.shuffles}
+        if evaluation.limit:
+            settings["blocks"] = evaluation.limit // evaluation.block
+        if self.config.release_compat:
+            settings["drop_last_block"] = True
+        return settings
 
     def _choose_pool_data(self, data: Data, method: str, name: str) -> Data:
         """Return a pool's data, with labels before candidates if the contexts have labels."""
@@ -363,6 +373,16 @@ class _Seed:
             self.builder.add_run(
                 Run(name, BROUGHT, self.seed, about, Outcome(()), (judged,), variant=setting)
             )
+
+    def add_word_ranking(self) -> None:
+        """Add the ranking by shared words, which is evaluated once and compared with every seed."""
+        settings = {**self._build_block_settings(), "words": WORDS}
+        judged = Evaluation(Outcome(()), self.data[ED], REPLY.name, P_AT_1, settings=settings)
+        setting = "retrieval"
+        about = {"setting": setting}
+        self.builder.add_run(
+            Run(WORDS, WORDS, self.seed, about, Outcome(()), (judged,), variant=setting)
+        )
 
     def add_classifiers(self) -> None:
         """Add the classifiers that methods use, evaluated on situations."""
