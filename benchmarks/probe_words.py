@@ -70,7 +70,7 @@ def measure_probe(
     def get_features(instances: Sequence[Instance]) -> Any:
         return matrix[[place[one.context] for one in instances]]
 
-    settings = {"sets": [probe.task] if probe.has_sets else []}
+    settings = {"sets": [probe.task] if probe.has_label_sets else []}
     with tempfile.TemporaryDirectory() as folder:
         given = ProbeInputs(
             {probe.task: splits}, get_features, settings, 0, Path(folder), lambda text: None

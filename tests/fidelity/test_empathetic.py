@@ -80,7 +80,7 @@ def test_what_splits_share(corpus: list[EmpatheticDialogue]) -> None:
 
 @real
 def test_situations_that_name_their_emotion(corpus: list[EmpatheticDialogue]) -> None:
-    assert sum(dialogue.names_its_emotion for dialogue in corpus) == 1_413
+    assert sum(dialogue.mentions_emotion for dialogue in corpus) == 1_413
 
 
 @real

@@ -73,7 +73,7 @@ def check(data: bytes, golds: Golds) -> bool:
         archive.write_bytes(data)
         submission = read_submission(archive, lambda _: golds)
         assert archive.read_bytes() == data
-        if submission.valid:
+        if submission.is_valid:
             report = score_submission(submission, golds, "default")
             as_text(report).encode("utf-8")
             assert as_json(report)["valid"]

@@ -211,7 +211,7 @@ def test_the_second_row_with_an_id_answers_the_second_instance(
     kept = read(files)
     pairs = zip(lines[half:], lines[:half], strict=True)
     swapped = read(files | {file: b"\n".join(line for pair in pairs for line in pair)})
-    assert kept.valid and swapped.valid
+    assert kept.is_valid and swapped.is_valid
     assert swapped.files[task][TRANSFER_FILE] == kept.files[task][TRANSFER_FILE][::-1]
 
 

@@ -103,7 +103,7 @@ def test_right_answers_score_100(world: tuple[Path, Golds], tmp_path: Path) -> N
 def test_minus_one_is_no_valid_answer(friends: tuple[Path, Golds], tmp_path: Path) -> None:
     _, golds = friends
     submission = read(tmp_path, with_line(files_of(golds), EER, 1, b"d_t2,-1"), golds)
-    assert submission.valid and not submission.findings.warnings
+    assert submission.is_valid and not submission.findings.warnings
     assert submission.files["emory_emotion_recognition"][TRANSFER_FILE][0] == (INVALID,)
     report = score_submission(submission, golds, "default")
     assert report.tasks["emory_emotion_recognition"].transfer.no_answers == 1
@@ -196,7 +196,7 @@ def test_unknown_datasets_and_absent_releases_are_reported(
 ) -> None:
     data, golds = world
     archive = zipped(tmp_path, files_of(golds))
-    assert score_file(archive, data, dataset=golds.dataset).submission.valid
+    assert score_file(archive, data, dataset=golds.dataset).submission.is_valid
     assert main(["score", str(archive), "--data", str(data), "--dataset", "Seinfeld"]) == 3
     assert "Choose one of DailyDialog, Friends" in capsys.readouterr().err
     assert main(["score", str(archive), "--data", str(tmp_path / "nowhere")]) == 3

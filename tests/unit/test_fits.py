@@ -137,7 +137,7 @@ def test_correlations_are_scipys_with_ties_and_without_spread() -> None:
 
 def test_a_measure_has_a_direction_and_a_range() -> None:
     assert MEASURES["accuracy"].is_better(51, 50) and MEASURES["loss"].is_better(0.4, 0.5)
-    assert MEASURES["loss"].worst == math.inf and MEASURES["score"].worst == -math.inf
+    assert MEASURES["loss"].worst_value == math.inf and MEASURES["score"].worst_value == -math.inf
     assert find_invalid_value({"accuracy": 100.0000001, "loss": 900.0, "spearman": -1.0}) is None
     assert find_invalid_value({"spearman": -1.1}) == "spearman is -1.1, outside -1 to 1"
     assert find_invalid_value({"perplexity": 0.9}) == "perplexity is 0.9, outside 1 to inf"

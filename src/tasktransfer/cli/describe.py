@@ -204,7 +204,9 @@ def check_checkpoint(model: ModelConfig, start: str) -> None:
     from tasktransfer.results.revisions import get_hub_revision, is_hub_name
 
     revision = get_hub_revision(model) if is_hub_name(start) else None
-    check_model(model.loaded_as, start, revision, model.max_length, make_note_callback(model))
+    check_model(
+        model.checkpoint_family, start, revision, model.max_length, make_note_callback(model)
+    )
 
 
 def make_note_callback(model: ModelConfig) -> Callable[[str], None]:

@@ -236,7 +236,7 @@ def make_checkpoint(args: argparse.Namespace) -> None:
 
                 file = expand_path(model.checkpoint)
                 gguf.dequantise_checkpoint(
-                    model.loaded_as, file, args.out, weights, make_note_callback(model)
+                    model.checkpoint_family, file, args.out, weights, make_note_callback(model)
                 )
         return
 

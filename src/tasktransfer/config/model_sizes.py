@@ -48,7 +48,7 @@ class ModelSize:
         return self.parameters if self.adapter is None else self.adapter
 
     @property
-    def backward(self) -> float:
+    def backward_cost(self) -> float:
         """Cost of the backward pass, in units of a forward pass.
 
         It is one pass for the gradients of the inputs, and a part of one for the trained weights.

@@ -175,7 +175,7 @@ class ModelConfig(Section):
         return False
 
     @property
-    def loaded_as(self) -> Family:
+    def checkpoint_family(self) -> Family:
         """Family of the checkpoint, which is ``encoder`` for a dual encoder."""
         return "encoder" if self.family == "dual_encoder" else self.family
 

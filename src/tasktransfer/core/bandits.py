@@ -83,7 +83,7 @@ class Bandit:
         )
 
     @property
-    def exploration(self) -> float:
+    def exploration_rate(self) -> float:
         """Exploration rate of EXP3 in this turn, per source."""
         arms = len(self.sources)
         tau = self.turns + 1 if self.exp3_steps == "taken" else 10 * self.turns + 1
@@ -93,7 +93,7 @@ class Bandit:
     def probabilities(self) -> list[float]:
         """Probability of each source in this turn."""
         if self.rule == "exp3":
-            return compute_exp3_probabilities(self.rewards, self.explored, self.exploration)
+            return compute_exp3_probabilities(self.rewards, self.explored, self.exploration_rate)
         best = choose_ucb1_arm(self.rewards, self.pulls)
         return [float(index == best) for index in range(len(self.sources))]
 
@@ -109,7 +109,7 @@ class Bandit:
         index = self.sources.index(source)
         if self.rule == "exp3":
             self.rewards[index] += reward / self.drawn[-1][index]
-            self.explored = self.exploration
+            self.explored = self.exploration_rate
         else:
             before = self.rewards[index]
             kept = REWARD_DECAY if self.pulls[index] else 0.0
@@ -118,7 +118,7 @@ class Bandit:
         self.turns += 1
 
     def pop_weights(self) -> dict[str, float]:
-        """Return the mean probability of each source since the last call, and reset it."""
+        """Return the mean probability of each source since the last call, and reset the means."""
         means = [fmean(values) for values in zip(*self.drawn, strict=True)]
         self.drawn.clear()
         return dict(zip(self.sources, means, strict=True))

@@ -58,7 +58,7 @@ def extend_path(path: str, key: str | int) -> str:
 def describe_unknown(
     what: str, name: Any, names: Sequence[str], hint: str | None = None, *, owner: str | None = None
 ) -> str:
-    """Describe a name that is not in ``names``, in a message with suggestions.
+    """Return the message about a name that is not in ``names``, with a suggestion.
 
     Args:
         what: kind of thing that has the name.

@@ -99,7 +99,7 @@ def cache_dataset(
 
 
 def write_release(folder: Path, dataset: Dataset, release: Release, few_sample: bool) -> Manifest:
-    """Write a release as a cache into ``folder``, with the manifest last, and return it."""
+    """Write a release as a cache into ``folder`` (manifest last), and return the manifest."""
     counts: dict[str, dict[str, Counts]] = {}
     for task in show_progress(release.tasks, f"reading {dataset.name}"):
         counts[task] = {}

@@ -95,7 +95,7 @@ RECIPES: dict[str, Recipe] = {
 
 
 def find_recipe(name: str, more: Mapping[str, Recipe]) -> Recipe:
-    """Find the recipe with a name.
+    """Return the recipe that is registered under a name.
 
     Args:
         name: name of the recipe.

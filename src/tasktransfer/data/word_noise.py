@@ -31,7 +31,7 @@ def shuffle_words(text: str, chance: random.Random) -> str:
 
 
 def repeat_words(text: str, chance: random.Random) -> str:
-    """Repeat up to half of a text's words once."""
+    """Repeat up to half of a text's words, each of them once."""
     words = text.split()
     twice = sample_positions(len(words), MAX_DAMAGED_FRACTION, chance)
     return " ".join(f"{word} {word}" if at in twice else word for at, word in enumerate(words))

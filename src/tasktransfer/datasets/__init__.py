@@ -114,7 +114,7 @@ def get_card_digests(dataset: str) -> Mapping[str, str]:
 
 
 def build_data_node(dataset: str, revision: str, settings: Mapping[str, Any] | None = None) -> Data:
-    """Return the node of a dataset's instances, as its reader reads them."""
+    """Return the data node with a dataset's original instances."""
     return Data(dataset, revision, settings or {}, cards=get_card_digests(dataset))
 
 

@@ -34,7 +34,7 @@ def predict_stage_numbers(
     instances: Sequence[Instance],
     hardware: Hardware,
 ) -> tuple[list[float], Setup]:
-    """Predict a number for each instance by a stage's best epoch.
+    """Predict a number for each instance with the model of a stage's best epoch.
 
     Args:
         checkpoint: folder of the checkpoint.
@@ -61,7 +61,7 @@ def predict_outcome_numbers(
     places: EvaluationInputs,
     instances: Sequence[Instance],
 ) -> list[float]:
-    """Predict a number for each instance by an outcome with one model.
+    """Predict a number for each instance with an outcome's only model.
 
     The predictions equal those of an evaluation on a split.
 

@@ -146,7 +146,7 @@ def predict_answers(model: FamilyModel, split: EncodedSplit, setup: Setup) -> li
 def load_evaluated_model(
     evaluation: Evaluation, outcome: Outcome, places: EvaluationInputs, device: torch.device
 ) -> FamilyModel:
-    """Load the model of an outcome that has only one.
+    """Load the model of an outcome that consists of a single model.
 
     It is the model of a stage, a model merged from several stages, or a released model. A released
     model's missing weights are initialised from ``settings.seed``.

@@ -60,12 +60,12 @@ class Column:
         self.enclosed += len(value) > 1 and value[0] == value[-1] == QUOTE
 
     @property
-    def repeats(self) -> bool:
+    def has_repeated_values(self) -> bool:
         """True if the column's values are repeated, as labels and names are."""
         is_short = self.longest <= MAX_VALUE
         return is_short and len(self.values) <= MAX_VALUES and 2 * len(self.values) <= self.count
 
-    def may_hold(self, value: str) -> bool:
+    def may_contain(self, value: str) -> bool:
         """Return whether a value looks like the column's values, and not like part of a text."""
         if self.count >= MANY_ROWS and len(self.values) <= FEW_LABELS:
             return value in self.values
@@ -116,7 +116,7 @@ class Columns:
         return (
             separator == "\t"
             or all(  # texts contain no tabs
-                column.may_hold(cell)
+                column.may_contain(cell)
                 for cells in lines
                 for column, cell in zip(self.columns, cells, strict=True)
                 if QUOTE not in (cell[:1], cell[-1:])
@@ -147,7 +147,7 @@ class Columns:
         found = [
             name
             for name, column in zip(self.header, self.columns, strict=True)
-            if name and column.repeats and name in column.values
+            if name and column.has_repeated_values and name in column.values
         ]
         usual = {name.casefold() for name in self.header if name not in found} & USUAL_NAMES
         return None if not found or (len(found) == 1 and usual) else found[0]
@@ -162,7 +162,7 @@ class Columns:
 
     def has_quoted_labels(self) -> bool:
         """Return whether repeated values are in quotation marks."""
-        return any(column.enclosed and column.repeats for column in self.columns)
+        return any(column.enclosed and column.has_repeated_values for column in self.columns)
 
 
 SAMPLE_LINES = 500

@@ -52,7 +52,7 @@ class Measure:
         return value > than if self.higher_is_better else value < than
 
     @property
-    def worst(self) -> float:
+    def worst_value(self) -> float:
         """Value that is worse than all others."""
         return -inf if self.higher_is_better else inf
 

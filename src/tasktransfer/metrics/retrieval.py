@@ -28,7 +28,7 @@ def compute_diagonal_precision(scores: Floats) -> Floats:
 def select_block_rows(
     count: int, size: int, *, most: int | None = None, drop_last: bool = False
 ) -> Numbers:
-    """Return the rows in blocks of consecutive rows, at most ``most`` blocks.
+    """Select the rows of all blocks of consecutive rows, or of ``most`` of these blocks.
 
     The composition of blocks affects the measure. Rows of one dialogue are hard to distinguish, and
     rows sampled individually from a large test set would rarely share a dialogue. So complete

@@ -97,7 +97,7 @@ class AdapterBank(nn.Module):
 
     @contextmanager
     def use_task(self, task: str | None) -> Iterator[None]:
-        """Use a task's adapters for this thread's forward passes in the block."""
+        """Use a task's adapters for this thread's forward passes within the block."""
         before, self._this_thread.task = self.task, task
         try:
             yield
@@ -121,7 +121,7 @@ class AdapterBank(nn.Module):
         save_file(tensors, folder / ADAPTERS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Load those adapters of a checkpoint whose tasks this bank has.
+        """Load a checkpoint's adapters for the tasks of this bank.
 
         Nothing is loaded if the checkpoint has no adapters.
 

@@ -146,7 +146,7 @@ class DualEncoder:
             save_file(named, folder / WEIGHTS_FILE)
 
     def load(self, folder: Path) -> None:
-        """Load those weights from ``save`` that this model has, too.
+        """Load saved weights, except those that this model does not have.
 
         A model with an additional encoder may start from one without it.
         """

@@ -227,7 +227,7 @@ class Encoder:
             self.adapters.save(folder)
 
     def load_heads(self, file: Path) -> None:
-        """Load those heads and adapters from a file whose tasks this model has."""
+        """Load the heads and adapters for this model's tasks from a file."""
         for name, tensor in read_weights(file).items():
             task = name.rsplit(".", 1)[0]
             if task in self.tasks:

@@ -253,7 +253,9 @@ class EncoderDecoder:
         return float(sum(len(split.labels[u]) for u in examples))
 
     def prepare_inputs(self, split: EncodedSplit, examples: Sequence[int]) -> Inputs:
-        targets, _ = pad_rows(split.labels.take(examples), IGNORED_LABEL, multiple=self._multiple)
+        targets, _ = pad_rows(
+            split.labels.take(examples), IGNORED_LABEL, multiple=self._padding_multiple
+        )
         return self.build_inputs(split, examples, {"targets": targets})
 
     def compute_loss(
@@ -330,7 +332,7 @@ class EncoderDecoder:
         save_pretrained(self.module, folder)
 
     @property
-    def _multiple(self) -> int:
+    def _padding_multiple(self) -> int:
         """Number whose multiples are the padded lengths of rows in tokens.
 
         Attention on a GPU needs its bias padded like this, and otherwise pads it in every layer.
@@ -340,7 +342,9 @@ class EncoderDecoder:
     def build_inputs(self, split: EncodedSplit, examples: Sequence[int], more: Arrays) -> Inputs:
         """Return the prompts and additional arrays on the device."""
         rows = split.sequences.take(split.first_sequence[np.asarray(examples, dtype=np.int64)])
-        ids, mask = pad_rows(rows, int(self.tokenizer.pad_token_id), multiple=self._multiple)
+        ids, mask = pad_rows(
+            rows, int(self.tokenizer.pad_token_id), multiple=self._padding_multiple
+        )
         return Inputs(copy_to_device({"ids": ids, "mask": mask, **more}, self.device))
 
 

@@ -86,7 +86,7 @@ class ProgressWatcher:
         self.study = self.study.with_choices()
         study, now, there = self.study, time.time(), inspect_nodes(self.study)
         left = len(study.plan.nodes) - len(there.finished)
-        begun = _list_begun_nodes(study, there)
+        begun = _list_started_nodes(study, there)
         states = {each.node.digest: each.state.state for each in begun}
         groups = _count_states_by_group(study, there, states)
         totals = Counter[str]()
@@ -178,7 +178,7 @@ class ProgressWatcher:
         }
 
 
-def _list_begun_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
+def _list_started_nodes(study: Study, there: NodesOnDisk) -> list[StartedNode]:
     """Return the unfinished nodes that already have a folder."""
     begun = []
     for node in show_progress(study.plan.nodes, "looking at nodes"):

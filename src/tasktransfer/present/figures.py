@@ -71,7 +71,7 @@ class DrawingResult:
 def draw_figures(
     shown: Analysis, frames: Frames, out: Path, style: FigureStyle = "screen"
 ) -> DrawingResult:
-    """Draw the figures of a study whose data have changed into a folder.
+    """Draw those figures of a study whose data have changed, and write them to a folder.
 
     ``manifest.json`` in this folder has a digest of each figure's inputs. A figure is kept if its
     digest is unchanged and its files exist. Files of figures without data are removed. The manifest

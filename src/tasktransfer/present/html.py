@@ -121,7 +121,7 @@ def as_html(
     absence: str = "",
     explain: Sequence[Sequence[str]] | None = None,
 ) -> HtmlTable:
-    """Convert a printed table's layout to an HTML table with equal lines."""
+    """Convert a printed table's layout to an HTML table, line by line."""
     entries = [entry for block in layout.blocks for entry in block]
     return HtmlTable(
         name,

@@ -31,7 +31,7 @@ def list_differences(ours: Record, theirs: Record) -> list[str]:
 
 
 def find_shared_tasks(ours: Record, theirs: Record) -> set[str] | None:
-    """Return the single tasks by which both records select a round.
+    """Return the tasks for which both records contain a selection on this task alone.
 
     Return None if a record is not a training's, or if both records have the same selections and can
     be compared completely.

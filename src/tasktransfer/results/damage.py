@@ -75,7 +75,7 @@ def find_damage(folder: Path, digest: str, content: Artefacts = "young") -> str 
 def inspect_record(
     folder: Path, digest: str, content: Artefacts = "young"
 ) -> tuple[str | None, Record | None]:
-    """Return the damage to a node (``find_damage``) together with its record.
+    """Describe the damage to a node's files, and return it together with the record.
 
     The record is None if it is missing or not valid. It is returned if only other files are
     damaged.
@@ -182,7 +182,7 @@ class ValidFolderCache:
         self._new: dict[str, ValidFolder] = {}
 
     def find_damage(self, node: Node, folder: str) -> str | None:
-        """Return a folder's damage (``find_damage``), from the cache if possible."""
+        """Describe the damage in a node's folder, from the cache if possible."""
         return self.inspect_folder(node, folder)[0]
 
     def inspect_folder(self, node: Node, folder: str) -> tuple[str | None, Record | None]:

@@ -319,22 +319,22 @@ class Study(PlannedStudy):
 
     def is_tested(self, kind: str) -> bool:
         """Return whether stages of a kind are tested, so that they write predictions."""
-        return all(stage.tested for stage in self._expected if stage.kind == kind)
+        return all(stage.tested for stage in self._expected_stages if stage.kind == kind)
 
     def starts_from_others(self, kind: str) -> bool:
         """Return whether stages of a kind start from other stages' parameters."""
-        return any(stage.starts for stage in self._expected if stage.kind == kind)
+        return any(stage.starts for stage in self._expected_stages if stage.kind == kind)
 
     @cached_property
     def _used_kinds(self) -> frozenset[str]:
         """Kinds of stages whose parameters are used by other nodes."""
-        nodes = (*self.plan.nodes, *self._expected)
+        nodes = (*self.plan.nodes, *self._expected_stages)
         return frozenset(
             used.kind for node in nodes for used in node.uses if isinstance(used, Stage)
         )
 
     @cached_property
-    def _expected(self) -> tuple[Stage, ...]:
+    def _expected_stages(self) -> tuple[Stage, ...]:
         """Planned stages, and examples of stages that pending choices may add."""
         return (*self.plan.stages, *(like for choice in self.plan.choices for like in choice.like))
 

@@ -57,7 +57,7 @@ class Question:
     sources: tuple[str, ...]
 
     @property
-    def homes(self) -> dict[str, Task]:
+    def source_tasks(self) -> dict[str, Task]:
         """Dataset of each source, and the source's name in it."""
         return {source: resolve_task(self.dataset, source) for source in self.sources}
 
@@ -220,7 +220,7 @@ def _rank_sources(
             expected_gain=_convert_nan(gains[n]),
             low=_convert_nan(low[n]),
             high=_convert_nan(high[n]),
-            shared_labels=_count_labels_in_common(question, question.homes[source]),
+            shared_labels=_count_labels_in_common(question, question.source_tasks[source]),
         )
         for n, source in enumerate(question.sources)
     ]
@@ -249,7 +249,7 @@ def _sort_sources(sources: Sequence[RankedSource], by_labels: bool) -> list[Rank
 
 def _compute_transfer_values(question: Question, rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the values of selectors that only need dev gains on other targets."""
-    gains = {s: collect_dev_gains(rows, *home) for s, home in question.homes.items()}
+    gains = {s: collect_dev_gains(rows, *home) for s, home in question.source_tasks.items()}
     if not any(len(of) for of in gains.values()):
         return {}
     tasks = (*question.sources, question.target)
@@ -300,7 +300,7 @@ def _list_next_steps(question: Question, rankings: Sequence[Ranking]) -> Iterato
             "the study with `tasktransfer run`"
         )
     first = [one.source for one in rankings[0].sources[:3]] if rankings else question.sources[:3]
-    named = ", ".join("/".join(question.homes[one]) for one in first)
+    named = ", ".join("/".join(question.source_tasks[one]) for one in first)
     yield (
         f"train the first {len(first)} in full: set sources: [{named}] and targets: "
         f"[{question.dataset}/{question.target}], and run the study with `tasktransfer run`"

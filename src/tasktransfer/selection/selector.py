@@ -99,7 +99,7 @@ class Selector:
 
 
 def find_selector(name: str, selectors: Mapping[str, Selector]) -> Selector:
-    """Find the selector with a name.
+    """Return the selector that is registered under a name.
 
     Raises:
         ConfigError: no selector has this name.

@@ -86,7 +86,7 @@ class Trainings:
     resampled: Floats | None = None
 
     @property
-    def moved(self) -> Floats:
+    def score_changes(self) -> Floats:
         """Change of each score on resampled test sets, shape (seeds, test sets).
 
         It is centred, because the mean over test sets is the bias of resampling.
@@ -181,7 +181,7 @@ def estimate_delta(
     assert baseline.resampled is not None
     drawn = transfer.resampled.mean(axis=0) - baseline.resampled.mean(axis=0)
     of_units = float(drawn.var(ddof=1))
-    both = _compute_seed_parts(transfer.moved, baseline.moved)
+    both = _compute_seed_parts(transfer.score_changes, baseline.score_changes)
     in_both = float(sum(variance.sum() for variance, _ in both)) / (len(drawn) - 1)
     if parts and of_units > 0:
         step = 100 / units.instances

@@ -245,7 +245,7 @@ def compute_mean_over_test_sets(several: Sequence[Cell]) -> Cell:
             return Cell(Trainings(tuple(shared), scores), None, several[0].scale)
         names += [cell.units.names[index] for index in cell.units.of_instance]
         # Scaled so that the squared contributions of clusters sum to the variance.
-        pulled = part.moved.T / (cell.units.count - 1) ** 0.5 / len(several)
+        pulled = part.score_changes.T / (cell.units.count - 1) ** 0.5 / len(several)
         for name, pull in zip(cell.units.names, pulled, strict=True):
             pulls[name] = pulls.get(name, np.zeros(len(shared))) + pull
     units = build_dialogue_units(names)

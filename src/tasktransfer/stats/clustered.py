@@ -168,12 +168,12 @@ def compute_reliability(ratings: list[list[float]], agreement: float) -> float:
     k = float(np.mean(counts))
     m = float(np.mean([count // 2 for count in counts]))
 
-    def spearman_brown(raters: float, rating: float) -> float:
+    def apply_spearman_brown(raters: float, rating: float) -> float:
         return raters * rating / (1 + (raters - 1) * rating)
 
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        halves = math.sqrt(spearman_brown(m, middle) * spearman_brown(k - m, middle))
+        halves = math.sqrt(apply_spearman_brown(m, middle) * apply_spearman_brown(k - m, middle))
         low, high = (middle, high) if halves < agreement else (low, middle)
-    return spearman_brown(k, low)
+    return apply_spearman_brown(k, low)

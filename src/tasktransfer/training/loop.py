@@ -160,7 +160,7 @@ def train(
     moving = freeze_other_parts(model, stage.trains)
     optimiser = create_optimiser(model.module, moving, stage.training)
     scheduler = create_scheduler(optimiser, stage.training, schedule.updates)
-    untrained = [Best(selection, measure.worst) for selection in stage.selections]
+    untrained = [Best(selection, measure.worst_value) for selection in stage.selections]
     fresh = Trained(untrained, bandit=Bandit.start(stage))
     trained = _restore_state(model, optimiser, scheduler, snapshots, fresh) or fresh
     if trained.rounds:
@@ -254,7 +254,7 @@ def _train_round(
     bandit: Bandit | None = None,
     scheduler: Scheduler | None = None,
 ) -> tuple[dict[str, float], list[Update]]:
-    """Train a round, with one optimiser step per update.
+    """Train for one round, with one optimiser step per update.
 
     Returns:
         The mean loss per task, and the updates as trained: complete, or the batches that ``bandit``

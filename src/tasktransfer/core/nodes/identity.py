@@ -22,7 +22,7 @@ def list_references(nodes: Iterable[_Referred]) -> list[Any]:
 
 
 def drop_empty_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return only those values that are not None, False, 0 or empty, as identities require."""
+    """Drop None, False, 0 and empty values, which identities omit."""
     return {name: value for name, value in values.items() if value}
 
 

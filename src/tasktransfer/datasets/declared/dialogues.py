@@ -43,7 +43,7 @@ class EmptyTurnError(DataError):
         super().__init__(str(self.suggest(SKIP_EMPTY)))
 
     def suggest(self, option: str) -> DataError:
-        """Return the error with the suggestion of an option that skips the turn or dialogue."""
+        """Return the error with a suggested option that skips the turn or dialogue."""
         return self.location.error(self.problem, f"{self.remedy}, or {option} to skip it")
 
 

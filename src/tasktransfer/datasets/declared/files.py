@@ -239,7 +239,7 @@ def _describe_unassigned_files(
 
 
 def assign_splits(paths: Sequence[Path]) -> dict[Path, str]:
-    """Map each file to its split, which words in its name indicate.
+    """Map each file to the split that its name indicates.
 
     A folder is replaced by its files. The first file is train if no name contains train.
 

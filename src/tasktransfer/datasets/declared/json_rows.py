@@ -230,7 +230,7 @@ def _suggest_split_command(members: _Members) -> str:
 def _find_longest_list(
     value: Mapping[str, Any], keys: tuple[str, ...]
 ) -> tuple[tuple[str, ...], int]:
-    """Return the keys of the longest list of objects in an object, and the list's length."""
+    """Return the path of the longest list of objects in an object, and the list's length."""
     best: tuple[tuple[str, ...], int] = ((), 0)
     for key, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(item, dict) for item in inner):

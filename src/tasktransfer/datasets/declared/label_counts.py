@@ -39,7 +39,7 @@ class LabelCounts:
         return self.first.get("train", {})
 
     @property
-    def everywhere(self) -> Mapping[str, str]:
+    def first_in_any_split(self) -> Mapping[str, str]:
         """First instance of each label in any split."""
         return {label: where for by in self.first.values() for label, where in by.items()}
 
@@ -54,7 +54,7 @@ class LabelCounts:
 
     def merge_label_spellings(self, listed: Collection[str]) -> None:
         """Merge the spellings of each label, preferring those in ``listed`` (the declaration)."""
-        self.spellings = merge_spellings(self.everywhere, listed)
+        self.spellings = merge_spellings(self.first_in_any_split, listed)
         if not self.spellings:
             return
         for split, first in self.first.items():
@@ -117,7 +117,7 @@ class LabelCounts:
             stays = ", which stays in train" if by_split["train"].issuperset(single) else ""
             places = _format_places(single)
             yield f"{task}: {_format_count(single)} in a single training dialogue{stays}: {places}"
-        first = self.everywhere
+        first = self.first_in_any_split
         for split in sorted(by_split.keys() - {"train"}):
             if unseen := {x: first[x] for x in sorted(by_split[split] - by_split["train"])}:
                 places = _format_places(unseen)
@@ -167,7 +167,7 @@ def check_labels(
     """
     location, train = f"{dataset}/{task}", counts.train
     allowed = listed or tuple(train)
-    for label, where in counts.everywhere.items():
+    for label, where in counts.first_in_any_split.items():
         if label not in allowed:
             kind = "not in the list of labels" if listed else "not a label in train"
             raise DataError(

@@ -183,7 +183,7 @@ def list_items(value: Any) -> list[Any]:
 
 
 def convert_list_to_object(item: Any) -> Any:
-    """Convert a list, such as ``[speaker, text]``, to an object by index."""
+    """Convert a list, such as ``[speaker, text]``, to an object whose keys are indices."""
     if not isinstance(item, list | tuple):
         return item
     return {str(place): value for place, value in enumerate(item)}

@@ -56,7 +56,7 @@ class Submission:
     findings: Findings = field(default_factory=Findings)
 
     @property
-    def valid(self) -> bool:
+    def is_valid(self) -> bool:
         """True if the submission has no errors."""
         return not self.findings.errors
 

@@ -148,7 +148,7 @@ class _LineReader:
     )
 
     def read(self) -> Rows:
-        """Return the rows of all lines, with None as the value of faulty ones."""
+        """Return the rows of all lines, with None for faulty values."""
         rows: list[tuple[str, str | None, int]] = []
         column = 0
         while column < len(self.lines):

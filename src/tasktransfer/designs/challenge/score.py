@@ -137,7 +137,7 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
     A task without any remaining instance (only with ``shared_ids``) makes it invalid.
     """
     tasks: dict[str, TaskScore] = {}
-    for name, task in golds.tasks.items() if submission.valid else ():
+    for name, task in golds.tasks.items() if submission.is_valid else ():
         score = _score_task(submission, task, fidelity)
         if score is None:
             text = (
@@ -148,7 +148,7 @@ def score_submission(submission: Submission, golds: Golds, fidelity: Scoring) ->
         else:
             tasks[name] = score
     scores = None
-    if submission.valid:
+    if submission.is_valid:
         scores = Scores(
             baseline=sum(task.baseline.score for task in tasks.values()) / len(tasks),
             transfer=sum(task.transfer.score for task in tasks.values()) / len(tasks),
@@ -244,7 +244,7 @@ def as_json(report: Report) -> ReportJson:
         "synthetic": report.synthetic,
         "notes": [SYNTHETIC] if report.synthetic else [],
         "fidelity": report.fidelity,
-        "valid": submission.valid,
+        "valid": submission.is_valid,
         "errors": [asdict(finding) for finding in submission.findings.errors],
         "warnings": [asdict(finding) for finding in submission.findings.warnings],
         "tasks": {name: _build_task_json(task) for name, task in report.tasks.items()},

@@ -58,7 +58,7 @@ class WrittenSubmission:
 def write_submission(
     study: Study, options: SubmissionOptions, out: Path | None = None
 ) -> WrittenSubmission:
-    """Write the archive ``out`` and ``<out>.json``, which lists the chosen runs and their records.
+    """Write the archive ``out``, and list the chosen runs and their records in ``<out>.json``.
 
     ``out`` is by default below the study's results.
 

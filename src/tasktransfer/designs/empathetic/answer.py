@@ -55,7 +55,7 @@ def write_answer(frames: Frames) -> list[str]:
 
 
 def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
-    """Yield a sentence that names the runs with constant answers among those compared."""
+    """Yield a sentence that names the compared runs whose answers are constant."""
     methods = {*compared["method"], BASE} if len(compared) else set[str]()
     rows = measured[measured["constant"] & measured["method"].isin(methods)]
     runs = rows.drop_duplicates(["setting", "method", "seed"])

@@ -32,7 +32,7 @@ CONTROLLED = "emoprepend-1"
 
 
 def find_contradictions(parts: Parts) -> Iterator[Problem]:
-    """Yield every contradiction of a config, with its key and remedy."""
+    """Yield every contradiction in a config, with its key and remedy."""
     models = {model.name: model for model in parts.get("models", ())}
     settings = {name: parts[name] for name in FAMILIES if parts.get(name) is not None}
     if models:

@@ -70,12 +70,12 @@ def plot_scores(frames: Frames) -> Figure | None:
         if len(base):
             draw_vertical_line(panel, float(base["value"].iloc[0]), "Base", below=True)
         if str(score).startswith("P@1,"):
-            _show_chance(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
+            _show_chance_level(panel, str(score), 100 / int(str(score).removeprefix("P@1,")))
     _finish_figure(figure, "Scores of each method", rows, frames, looks)
     return figure
 
 
-def _show_chance(panel: Axes, score: str, chance: float) -> None:
+def _show_chance_level(panel: Axes, score: str, chance: float) -> None:
     """Add chance level to the panel's title, and a line if it lies within the panel's limits."""
     set_panel_title(panel, f"{score}, chance {chance:.3g}")
     low, high = panel.get_xlim()
@@ -126,7 +126,7 @@ def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
 def _draw_forests(
     frames: Frames, rows: pd.DataFrame, estimate: Callable[[Row], Estimate]
 ) -> tuple[Figure, dict[Axes, str]]:
-    """Return a figure with one panel per score, in which each method keeps its line."""
+    """Return a figure with one panel per score, which shows methods in the same order."""
     names = frames.metadata.order_names("name", rows["name"])
     shown = frames.metadata.order_names("score", rows["score"])
     panels = {
@@ -171,7 +171,7 @@ def plot_human_comparisons(frames: Frames) -> Figure:
 
 
 def plot_ratios(values: pd.DataFrame, title: str) -> Figure:
-    """Plot the ratio of choices of the row's to the column's model, as in Figure 5 (log colours).
+    """Plot how often each row's model was chosen over the column's model, as in Figure 5.
 
     The diagonal and pairs without a ratio (NaN) stay empty. Ratios of 0 and infinity have the
     colours of the scale's ends.

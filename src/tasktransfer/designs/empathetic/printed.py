@@ -300,7 +300,7 @@ def read_published_table3(frames: Frames) -> pd.DataFrame:
 
 
 def compare_table5(frames: Frames) -> pd.DataFrame:
-    """Return the printed means of human choices, and those computed from Figure 5."""
+    """Return the printed means of human choices, next to the means computed from Figure 5."""
     computed = compute_table5(read_figure5())
     frame = read_published("table5")
     return frame.assign(from_figure5=[computed[name] for name in frame["a_vs_b"]])

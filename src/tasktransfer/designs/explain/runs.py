@@ -62,7 +62,7 @@ def list_known_runs(study: Study, rows: Iterable[Mapping[str, Any]]) -> list[Kno
     about = {key: value for run in planned for key, value in run.about.items()}
     stored = {}
     for row in rows:
-        names = {key: _to_name(row[key], about[key]) for key in about if key in row}
+        names = {key: _split_joined_names(row[key], about[key]) for key in about if key in row}
         run = Run(row["method"], row["model"], int(row["seed"]), names, Outcome(()))
         stored[_get_identity(run)] = KnownRun(run, False, frozenset(row["records"]))
     known = []
@@ -78,8 +78,8 @@ def _get_identity(run: Run) -> frozenset[tuple[str, str]]:
     return frozenset((key, name) for key, name in get_run_names(run).items() if name)
 
 
-def _to_name(value: object, like: object) -> object:
-    """Return a table's value in the form of ``Run.about``, in which several names are a tuple."""
+def _split_joined_names(value: object, like: object) -> object:
+    """Convert several names in a table to a tuple, as in ``Run.about``."""
     text = value if isinstance(value, str) else ""
     if isinstance(like, list | tuple):
         return tuple(filter(None, text.split("+")))

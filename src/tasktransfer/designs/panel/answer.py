@@ -68,7 +68,7 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
 
 
 def _describe_exchanged_contexts(averages: pd.DataFrame, rater: str) -> str:
-    """Describe the average correlation with exchanged contexts, or return "" if it is unknown."""
+    """Describe the average correlation with exchanged contexts, or return "" without ratings."""
     method = f"{rater}{EXCHANGED}"
     found = averages[(averages["method"] == method) & (averages["over"] == "all")]
     if found.empty:
@@ -138,7 +138,7 @@ def is_significant(rows: pd.DataFrame) -> pd.Series:
 
 
 def _describe_own_experts(frames: Frames) -> str:
-    """Describe how experts rate the sets of their own domains, or return "" if it is unknown."""
+    """Describe how experts rate the sets of their own domains, or return "" without ratings."""
     every = frames["experts"]
     fan = next((method for method in DOMAIN_METHODS if method in set(every["method"])), "")
     some = every[(every["method"] == fan) & (every["expert"] == OWN_MINUS_OTHERS)]

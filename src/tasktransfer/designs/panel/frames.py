@@ -254,7 +254,7 @@ FRAMES = (
     Frame("experts", EXPERTS, statistics.make_experts, RATED),
     Frame("tests", TESTS, statistics.make_tests, RATED),
     Frame("averages", AVERAGES, statistics.make_averages, RATED),
-    Frame("few", FEW, statistics.make_few, (*RATED, "few_shot")),
+    Frame("few", FEW, statistics.make_few_shot, (*RATED, "few_shot")),
     Frame("hits", HITS, statistics.make_hits, ("choices",)),
     Frame("ceilings", CEILINGS, statistics.make_ceilings, RATED),
 )

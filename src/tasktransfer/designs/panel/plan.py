@@ -166,7 +166,7 @@ class _Seed:
         return dict(zip(("joint", *domains), stages, strict=True))
 
     @cached_property
-    def single(self) -> Stage:
+    def single_stage(self) -> Stage:
         """The training of the method ``single``."""
         return self._plan_whole_training("single")
 
@@ -325,8 +325,8 @@ class _Seed:
             begin += [_build_start(*expert, task, "mean", "best") for expert in experts]
         else:
             everything = self.inputs.get_task_name(cards.EVERYTHING)
-            begin = [Start(self.single, parts=("encoder",))]
-            begin.append(_build_start(self.single, everything, ("head",), task, None, "best"))
+            begin = [Start(self.single_stage, parts=("encoder",))]
+            begin.append(_build_start(self.single_stage, everything, ("head",), task, None, "best"))
         step = Step(
             (task,),
             Selection((task,), "spearman", None, section.patience),

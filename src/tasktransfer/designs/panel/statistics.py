@@ -202,7 +202,7 @@ def make_correlations(frames: Frames) -> Iterator[Line]:
 
 
 def make_experts(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``experts``: the correlation of each expert on each set, and differences.
+    """Return the frame ``experts``: each expert's correlation on each set, with differences.
 
     A difference is the correlation of the set's own expert minus the others' mean.
     """
@@ -311,7 +311,7 @@ def make_averages(frames: Frames) -> pd.DataFrame:
 # --- transfer, choices, ceilings ----------------------------------------------------------------
 
 
-def make_few(frames: Frames) -> Iterator[Line]:
+def make_few_shot(frames: Frames) -> Iterator[Line]:
     """Yield the rows of the frame ``few`` (few-shot correlations), one per method and sample."""
     few_shot, sets = frames["few_shot"], _index_rated_sets(frames)
     for name in few_shot["set"].unique():

@@ -76,7 +76,7 @@ def build_study_metadata(collected: Collected) -> Metadata:
 def list_probed_rows(
     config: ProbesConfig, runs: Sequence[Run], records: Mapping[str, Record]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield one row per run.
+    """Yield one row per run whose probes are fitted.
 
     If all epochs are probed, the best epoch has a second row, as the snapshot ``best``.
     """
@@ -205,6 +205,6 @@ def _make_label_row(probe: Probe, split: str, targets: list[tuple[str, ...]]) ->
     counts = Counter(label for target in targets for label in target)
     label, turns = counts.most_common(1)[0] if counts else ("", 0)
     return (
-        *(probe.corpus, probe.name, probe.has_sets, split, len(targets), len(counts)),
+        *(probe.corpus, probe.name, probe.has_label_sets, split, len(targets), len(counts)),
         *(label, 100 * turns / len(targets), 100 * sum(not t for t in targets) / len(targets)),
     )

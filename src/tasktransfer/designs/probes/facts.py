@@ -61,7 +61,7 @@ class Probe:
         return next(named, "control" if self.name == CONTROL else "information")
 
     @property
-    def has_sets(self) -> bool:
+    def has_label_sets(self) -> bool:
         """True if the probe predicts a set of labels per turn instead of exactly one."""
         return self.name in SETS
 

@@ -144,7 +144,7 @@ def _format_task_rows_label(names: Sequence[str], classifier: str) -> str:
 def add_constant_counts(
     table: pd.DataFrame, scores: pd.DataFrame, constant: Collection[tuple[str, str]]
 ) -> pd.DataFrame:
-    """Return the table with the column ``constant``: classifiers with constant answers.
+    """Add the column ``constant``, the number of fits with constant answers, to the table.
 
     Args:
         table: the table ``intervals``.

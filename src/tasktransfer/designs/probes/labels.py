@@ -100,7 +100,7 @@ def _apply_probe(
             found = [word for word in [next(spoken, None)] if word is not None] or None
         if found is None:
             continue
-        if not probe.has_sets and len(found) != 1:
+        if not probe.has_label_sets and len(found) != 1:
             raise DataError(
                 f"{probe.task}, instance {instance.id}: The instance has the {len(found)} labels "
                 f"{found}, but it must have one. Fix its annotation."

@@ -173,7 +173,7 @@ def _build_fit(
     settings = {
         "C": section.C,
         "max_iter": section.max_iter,
-        "sets": [probe.task for probe in probes if probe.has_sets],
+        "sets": [probe.task for probe in probes if probe.has_label_sets],
         **more_settings,
         **_drop_defaults(
             {
@@ -204,7 +204,7 @@ def _add_runs(
 def _plan_reply_evaluation(
     stage: Stage, at: Round, read: Data, config: ProbesConfig
 ) -> tuple[Evaluation, ...]:
-    """Return the evaluation of a snapshot's dev replies, or None without word vectors."""
+    """Return the evaluation of a snapshot's dev replies, if word vectors are configured."""
     if config.probes.word_vectors is None:
         return ()
     (task,), limit = stage.train_tasks, config.training.limit_dev

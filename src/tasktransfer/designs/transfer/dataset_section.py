@@ -75,7 +75,7 @@ class DatasetConfig:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """Tasks that are targets."""
+        """Target tasks of the dataset's pairs."""
         return tuple(dict.fromkeys(target for _, target in self.pairs))
 
 
@@ -178,7 +178,7 @@ def _find_pairing_problems(
 def choose_algorithms(
     names: tuple[str, ...] | None, datasets: tuple[DatasetConfig, ...]
 ) -> tuple[str, ...]:
-    """Return the algorithms ``names`` from the config, or the default algorithms for None.
+    """Return the configured algorithms (``names``), or the default algorithms if there are none.
 
     The default is all algorithms of the paper, or the baseline alone if no task has a source.
     """

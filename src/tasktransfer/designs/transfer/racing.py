@@ -82,7 +82,7 @@ class Race:
         return self.seeds[len(self.kept)]
 
     @property
-    def fresh(self) -> tuple[int, ...]:
+    def fresh_seeds(self) -> tuple[int, ...]:
         """Seeds of the current round that no selection has used."""
         before = self.seeds[len(self.kept) - 1] if self.kept else ()
         return tuple(seed for seed in self.current_seeds if seed not in before)

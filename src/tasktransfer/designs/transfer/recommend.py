@@ -166,14 +166,14 @@ def _read_values(study: Study, question: Question, fit: Fit | None) -> dict[str,
 
 def _read_sizes(study: Study, question: Question) -> dict[str, int]:
     counted = {}
-    for owner in {owner for owner, _ in question.homes.values()}:
+    for owner in {owner for owner, _ in question.source_tasks.values()}:
         cache = Path(study.get_instances_folder(owner))
         if not (cache / "manifest.json").exists():
             return {}
         counted[owner] = read_manifest(cache).tasks
     return {
         source: counted[owner][name]["train"].samples
-        for source, (owner, name) in question.homes.items()
+        for source, (owner, name) in question.source_tasks.items()
         if name in counted[owner]
     }
 

@@ -29,7 +29,7 @@ class Key:
     value: str = field(repr=False)
 
     @cached_property
-    def _spellings(self) -> tuple[str, ...]:
+    def _encodings(self) -> tuple[str, ...]:
         """Encodings of the key that a server may repeat, longest first."""
         plain = {self.value, " ".join(self.value.split())}
         escaped = {json.dumps(text)[1:-1] for text in plain} | {repr(text)[1:-1] for text in plain}
@@ -43,7 +43,7 @@ class Key:
 
     def hide(self, text: str) -> str:
         """Replace the key in a text by ``(key)``."""
-        for spelling in self._spellings:
+        for spelling in self._encodings:
             text = text.replace(spelling, HIDDEN)
         return text
 

@@ -53,10 +53,10 @@ class PromptTokenizer:
     def tokenize_texts(self, texts: Sequence[str]) -> list[Ids]:
         """Tokenize complete texts, including special tokens where no chat template adds them."""
         rows: list[Ids] = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return rows if self.chat else [[*self._begin, *row] for row in rows]
+        return rows if self.chat else [[*self._prefix_ids, *row] for row in rows]
 
     @property
-    def _begin(self) -> Ids:
+    def _prefix_ids(self) -> Ids:
         """Special token IDs that the tokenizer adds before a text."""
         empty: Ids = self.tokenizer("")["input_ids"]
         return [i for i in empty[:1] if i == self.tokenizer.bos_token_id]
@@ -95,4 +95,4 @@ class PromptTokenizer:
         encoded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         places = encoded["offset_mapping"]
         first = next((n for n, (_, end) in enumerate(places) if end > prompt), len(places))
-        return first + (0 if self.chat else len(self._begin))
+        return first + (0 if self.chat else len(self._prefix_ids))

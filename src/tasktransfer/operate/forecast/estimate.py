@@ -198,7 +198,7 @@ class Estimates:
         ]
 
     def _iterate_work(self, name: str) -> Iterator[Work]:
-        """Yield the computed seconds of those trainings of a model that have records."""
+        """Yield the computed seconds of a model's trainings with records."""
         family = self.study.revisions.models[name].family
         for sample in self._select_samples(name):
             stage = sample.stage

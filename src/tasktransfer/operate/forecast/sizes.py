@@ -170,7 +170,7 @@ def estimate_truncated_mean(mean: float, longest: int) -> float:
 
 
 def _apply_limits(count: int, data: Data, split: str, limit: int | None) -> int:
-    """Return the number of instances that remain after a limit and the recipe's limit."""
+    """Return a split's number of instances after a given limit and the recipe's limit."""
     limits = [known for known in (limit, _find_recipe_limit(data, split)) if known is not None]
     limited = min([count, *limits])
     if data.recipe == SAMPLED and split == "train":

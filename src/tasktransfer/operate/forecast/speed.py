@@ -225,7 +225,7 @@ def compute_speed(size: ModelSize, family: Family, rates: Rates, precision: Prec
     load = LOAD_SECONDS[device] + LOAD_A_PARAMETER * size.parameters
     basis: Basis = "calibrated" if rates.basis == "measured" else rates.basis
     return Speed(
-        train=(1 + size.backward) * forward * twice,
+        train=(1 + size.backward_cost) * forward * twice,
         read=forward,
         evaluate=forward * (DECODING if generates else 1.0),
         update=update + size.trained * ADAM_SECONDS[device],

@@ -65,7 +65,7 @@ class Item:
 
 
 def list_questions(kind: Kind) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a sheet's questions and a sheet's answers, each as a mapping from name to text."""
+    """Return the questions of a sheet and their possible answers, as mappings from name to text."""
     return (SCALES, POINTS) if kind == "ratings" else (CHOICE, OPTIONS)
 
 

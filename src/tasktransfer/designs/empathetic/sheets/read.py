@@ -41,7 +41,7 @@ class RaterAnswers:
 
     @property
     def summary(self) -> str:
-        """Line with the rater's numbers of answers and of passed attention checks."""
+        """Line with the rater's numbers of answered items and failed attention checks."""
         items = format_quantity(self.items, "item")
         line = f"{self.rater}: {self.answered:,} of {items} answered"
         if not self.failed:

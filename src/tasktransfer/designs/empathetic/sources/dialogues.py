@@ -55,7 +55,7 @@ class EmpatheticDialogue:
     utterances: tuple[str, ...]
 
     @property
-    def names_its_emotion(self) -> bool:
+    def mentions_emotion(self) -> bool:
         """True if the situation contains its emotion label as a word."""
         return self.emotion in _split_words(self.situation)
 
@@ -249,7 +249,7 @@ def _build_instances(
     dialogue: EmpatheticDialogue, task: str, shared: Mapping[str, tuple[str, ...]]
 ) -> Iterator[Instance]:
     if task in (EMOTION.name, EMOTION_CUT.name):
-        cut = task == EMOTION_CUT.name and dialogue.names_its_emotion
+        cut = task == EMOTION_CUT.name and dialogue.mentions_emotion
         if not cut and _fold_case(dialogue.situation) not in shared:
             text = dialogue.situation
             yield Instance(dialogue.name, dialogue.name, task, text, 0, {}, (), (dialogue.emotion,))

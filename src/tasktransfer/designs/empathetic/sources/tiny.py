@@ -62,7 +62,7 @@ def map_emotion_words(seed: int) -> dict[str, list[str]]:
 
 
 def list_topic_words(topic: str) -> tuple[str, ...]:
-    """Return the words for a topic, which the tiny DailyDialog uses for its topic labels."""
+    """Return the words for a topic, which are shared with the tiny DailyDialog."""
     return (*MOOD_WORDS[topic].common, *MOOD_WORDS[topic].rare)
 
 

@@ -101,7 +101,7 @@ def _read_official(file: Path, split: str) -> Iterator[CorpusDialogue]:
 
 
 def convert_for_split_check(dialogues: Iterable[CorpusDialogue]) -> Iterator[SplitDialogue]:
-    """Return dialogues in the form that ``check_disjoint_splits`` reads."""
+    """Yield dialogues in the form that ``check_disjoint_splits`` reads."""
     return (
         SplitDialogue(
             dialogue.name, dialogue.split, " ".join(dialogue.utterances), dialogue.location

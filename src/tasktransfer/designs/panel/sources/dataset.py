@@ -148,7 +148,7 @@ class _DatasetReader:
         return (*domains, *labels, *given, *rated)
 
     def describe_missing(self, task: str, splits: tuple[str, ...] | None, few_sample: bool) -> str:
-        """Describe missing splits by ``describe_missing_splits``, with the files of the task."""
+        """Describe the splits in which a task has no instances, and the task's files."""
         files = (
             self.corpora[task].files
             if task in self.corpora

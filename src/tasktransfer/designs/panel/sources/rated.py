@@ -257,7 +257,7 @@ def get_rated_set_file(name: str) -> str:
 
 
 def read_rated_set(of: RatedSet, files: Files) -> list[Item]:
-    """Read all items of a set.
+    """Read all items of a rated set.
 
     Raises:
         DataError: a response, context or context ID is empty, a rating is not on the scale, a pair

@@ -30,7 +30,7 @@ from tasktransfer.results.frames import Frames
 
 
 def compute_ratios(frames: Frames, dataset: str) -> pd.DataFrame:
-    """Return the single-source cells with the ratio of the source's to the target's training size.
+    """Return the single-source cells with their sample ratio, source size / target size.
 
     Returns:
         columns of ``columns.CELLS``; ``ratio``: training instances of the source divided by those

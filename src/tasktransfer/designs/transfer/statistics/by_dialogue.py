@@ -52,8 +52,8 @@ class PredictionsFile:
     sha256: str
 
     @property
-    def recorded(self) -> RowsFile:
-        """The file as records describe it."""
+    def rows_file(self) -> RowsFile:
+        """Description of the rows file, as in records."""
         return {"file": Path(self.file).name, "rows": self.rows, "sha256": self.sha256}
 
 
@@ -96,14 +96,14 @@ def map_runs(table: pd.DataFrame) -> dict[tuple[str, str, str], Run]:
 
 
 def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
-    """Read each instance's terms of the sums behind a run's score, (instances, columns).
+    """Read each instance's contributions to the sums of a run's score, (instances, columns).
 
     Raises:
         RecordError: the predictions file has changed since it was collected.
     """
     tested = run.predictions
     try:
-        return tallies.read(root / tested.file, tested.recorded)
+        return tallies.read(root / tested.file, tested.rows_file)
     except TaskTransferError as error:
         raise RecordError(
             f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
@@ -130,7 +130,7 @@ def build_resampling_units(
     """
     first = tested[0]
     try:
-        rows = read_columns(root / first.file, first.recorded, ["task", "cluster"])
+        rows = read_columns(root / first.file, first.rows_file, ["task", "cluster"])
     except RecordError as error:
         raise RecordError(
             f"{error} (the file changed after it was collected). Run `tasktransfer collect` again."
@@ -248,7 +248,7 @@ def compute_joint_interval(
     degrees: list[float] = []
     for (dataset, target), rows in group.groupby(["dataset", "target"], sort=False):
         tested = dialogues.get((str(dataset), str(target)))
-        pulls = None if tested is None else _sum_pulls(rows, tested, seeds)
+        pulls = None if tested is None else _sum_dialogue_influences(rows, tested, seeds)
         if tested is None or pulls is None:
             return UNKNOWN
         deltas = rows.groupby("seed")["delta"].sum().loc[seeds].to_numpy() / (pairs * len(seeds))
@@ -268,7 +268,9 @@ def compute_joint_interval(
     return compute_confidence(Estimate(float(group["delta"].mean()), parts, len(seeds)))
 
 
-def _sum_pulls(rows: pd.DataFrame, tested: DialogueScores, seeds: list[int]) -> Floats | None:
+def _sum_dialogue_influences(
+    rows: pd.DataFrame, tested: DialogueScores, seeds: list[int]
+) -> Floats | None:
     """Sum each dialogue's influence on deltas over all sources, (seeds, dialogues)."""
     total = np.zeros((len(seeds), len(tested.names)))
     names = rows[["model", "seed", "digest", "baseline_digest"]]

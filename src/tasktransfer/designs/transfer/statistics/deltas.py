@@ -165,7 +165,7 @@ def compute_race_table(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
         cell = _build_cell(names)
         left = find_last_round(race, cell)
         chosen = race.seeds[(left or len(race.kept)) - 1] if race.kept else ()
-        fresh = race.fresh if left is None else ()
+        fresh = race.fresh_seeds if left is None else ()
         means = [
             float(group.loc[group["seed"].isin(seeds), "delta"].mean()) if seeds else np.nan
             for seeds in (chosen, fresh)
@@ -183,7 +183,9 @@ def drop_selection_seeds(deltas: pd.DataFrame, race: Race) -> pd.DataFrame:
         return deltas
     names = deltas[list(NAMES)].itertuples(index=False, name=None)
     kept = [find_last_round(race, _build_cell(cell)) is None for cell in names]
-    stale = ~deltas["seed"].isin(race.fresh).to_numpy() & (deltas["n_sources"] == 1).to_numpy()
+    stale = (
+        ~deltas["seed"].isin(race.fresh_seeds).to_numpy() & (deltas["n_sources"] == 1).to_numpy()
+    )
     fresh: pd.DataFrame = deltas[~(stale & np.array(kept, bool))]
     return fresh
 

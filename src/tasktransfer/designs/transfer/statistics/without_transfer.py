@@ -297,7 +297,7 @@ def _get_score(cell: Cell) -> float:
 
 
 def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str]]:
-    """Return whether a cell and each of its runs have learned, not learned or collapsed."""
+    """Return the state (learned, not better or collapsed) of a cell and of each of its runs."""
     scores = baseline.cell.trainings.scores
     runs = zip(scores, baseline.collapsed, strict=True)
     states = [
@@ -310,7 +310,7 @@ def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str
 
 
 def score_references(frames: Frames) -> Mapping[tuple[Target, str], Cell]:
-    """Return the cell of each target and reference.
+    """Return a cell with the scores of each reference on each target.
 
     The model of a target is ``NO_MODEL`` if the reference reads no embeddings.
     """

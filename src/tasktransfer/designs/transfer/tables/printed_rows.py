@@ -183,7 +183,7 @@ def list_collapsed_runs(frames: Frames) -> pd.DataFrame:
 
 
 def select_frame(name: str, frames: Frames) -> pd.DataFrame:
-    """Return the frame with a name."""
+    """Return the frame that a printed table shows without changes, given its name."""
     return frames[name]
 
 
@@ -266,7 +266,7 @@ def _is_in_comparison(row: Row, run: Run) -> bool:
     return compared in compared_names and held in held_names
 
 
-def _is_in_control(row: Row, run: Run) -> bool:
+def _is_in_control_comparison(row: Row, run: Run) -> bool:
     """Return whether a run is a row's control, a run of the row's algorithm, or a baseline."""
     if run.model != row["model"] or len(_list_sources(run)) > 1:
         return False
@@ -311,9 +311,9 @@ _PREDICATES: Mapping[str, Callable[[Row, Run], bool]] = {
     "asymmetry": _is_in_pair,
     "agreement": _is_in_comparison,
     "agreement_overall": _is_in_comparison,
-    "control_summary": _is_in_control,
-    "control_verdicts": _is_in_control,
-    "controls": _is_in_control,
+    "control_summary": _is_in_control_comparison,
+    "control_verdicts": _is_in_control_comparison,
+    "controls": _is_in_control_comparison,
     "collapsed": _is_in_cell,
     "references": _is_compared_with_reference,
     "reference": _is_baseline,
