@@ -64,7 +64,7 @@ CASES = [
     Bad(
         "garbage tokenizer",
         "bert",
-        r"the tokenizer cannot be read",
+        r": The tokenizer cannot be read",
         with_bytes("tokenizer.json", lambda b: b[:200]),
     ),
     Bad(
@@ -138,7 +138,7 @@ CASES = [
     Bad(
         "a garbage config.json of the tokenizer",
         "bert",
-        r"the tokenizer cannot be read.*Copy or download",
+        r": The tokenizer cannot be read.*Copy or download",
         with_bytes("tokenizer_config.json", lambda b: b"{x"),
     ),
     Bad(

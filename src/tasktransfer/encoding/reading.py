@@ -40,6 +40,10 @@ def translate_library_errors(start: str, what: str) -> Iterator[None]:
 
     Libraries raise many kinds of exceptions for a damaged file (KeyError, TypeError, bare
     Exception). This is therefore the only place that catches all of them.
+
+    Args:
+        start: folder or hub name, which begins the message.
+        what: subject of the message, for example ``The weights``.
     """
     try:
         yield
@@ -48,7 +52,7 @@ def translate_library_errors(start: str, what: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise ModelError(f"{start}: The {what} cannot be read. {_explain_error(error)}") from error
+        raise ModelError(f"{start}: {what} cannot be read. {_explain_error(error)}") from error
 
 
 def _explain_error(error: Exception) -> str:

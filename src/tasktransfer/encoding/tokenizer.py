@@ -37,7 +37,7 @@ def load_tokenizer(checkpoint: str, revision: str | None, family: Family) -> Any
     from transformers import AutoTokenizer
 
     _check_vocabulary_files(Path(checkpoint))
-    with translate_library_errors(checkpoint, "the tokenizer"):
+    with translate_library_errors(checkpoint, "The tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(**build_source_arguments(checkpoint, revision))
     _check_vocabulary_file_of_class(Path(checkpoint), tokenizer)
     if not tokenizer.is_fast:

@@ -207,7 +207,7 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
             _raise_size_error(start, f"{layers:,} layers ({name})", f"{tensors:,} tensors")
     if type(config) in MODEL_MAPPING:
         with (
-            translate_library_errors(start, "the weights"),
+            translate_library_errors(start, "The weights"),
             torch.random.fork_rng(devices=[]),
             torch.device("meta"),
         ):
@@ -306,7 +306,7 @@ def _detect_family(model: Any, start: str) -> Family:
     with (
         torch.random.fork_rng(devices=[]),
         torch.inference_mode(),
-        translate_library_errors(start, "the model"),
+        translate_library_errors(start, "The model"),
     ):
         for last in (ids[-1], ids[0]):
             row = torch.tensor([[*ids[:-1], last]])
@@ -364,7 +364,7 @@ def _load_from_pretrained(
 
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    with translate_library_errors(start, "the weights"):
+    with translate_library_errors(start, "The weights"):
         model, report = auto_class.from_pretrained(
             **build_source_arguments(start, revision),
             **_build_dequantisation_options(start),

@@ -102,7 +102,7 @@ def _load_encoder(folder: Path, *, is_classifier: bool) -> Any:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     classes: Any = AutoModelForSequenceClassification if is_classifier else AutoModel
-    with translate_library_errors(str(folder), "the model"):
+    with translate_library_errors(str(folder), "The model"):
         model, report = classes.from_pretrained(
             **build_source_arguments(str(folder), None),
             dtype=torch.float32,
