@@ -241,8 +241,11 @@ def test_a_study_compares_its_methods(
     page = Path(study.report).read_text()
     assert "use TF-IDF with logistic regression" in page
     assert "methods by target" in page
-    for ending in ("csv", "md", "tex", "html", "png", "pdf"):
+    assert "export-model --config study.yaml --task Tickets/intent --out model</code>" in page
+    for ending in ("csv", "md", "tex", "html"):
         assert Path(study.figures, f"methods.{ending}").is_file()
+    for ending in ("png", "pdf"):
+        assert Path(study.figures, f"methods_Tickets.{ending}").is_file()
     words = ["explain", "methods", "tfidf_logistic", "intent", "--config", "study.yaml"]
     assert main(words) == 0, capsys.readouterr().err
 

@@ -130,7 +130,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
 """Kind of figure → title, input frames and section. Each kind is plotted once per dataset."""
 
 
-OPEN = ("effects", MULTI_SOURCE)
+OPEN = ("effects",)
 """Kinds of figures that the page shows without a click."""
 
 

@@ -35,8 +35,8 @@ from tasktransfer.results.frames import Frames
 LOOK = Look(INK, "o", "-")
 _NAME_INCHES = 1.9
 """Width of the names of methods, to the left of the first panel."""
-_NAME_INCHES_IN_A_PAPER = 2.3
-"""The same in paper style, in which a page has room for more lines if names are not folded."""
+_NAME_INCHES_IN_A_PAPER = 2.65
+"""The same in paper style, whose letters are narrower than ``fold_name`` assumes."""
 _LINE = 0.34
 """Height of a line, inches."""
 _DENSE_LINE = 0.17

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 
+from tasktransfer.core.references import TRANSFER
 from tasktransfer.datasets import shorten_task_name
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import order_names
@@ -76,21 +77,26 @@ def get_training_sizes(frames: Frames, dataset: str) -> dict[str, int]:
 
 
 def _list_tasks(frames: Frames, dataset: str) -> list[str]:
-    """Return the targets and sources of finished runs, missing runs and cells.
+    """Return the targets and sources of finished runs, missing runs, cells and methods.
 
-    Cells are included because a figure may read cells alone.
+    Cells and methods are included because a figure may read these frames alone.
     """
     tasks: dict[str, None] = {}
-    for name in ("transfer_runs", "missing_runs", "cells", "training_curves"):
+    for name in ("transfer_runs", "missing_runs", "cells", "training_curves", "methods"):
         if name not in frames:
             continue
         frame = frames[name]
         rows = frame[frame["dataset"] == dataset]
         tasks |= dict.fromkeys(rows["target"])
-        tasks |= dict.fromkeys(
-            task for source in rows["source"].unique() for task in _split_source(source)
-        )
+        sources = _list_transfer_sources(rows) if name == "methods" else rows["source"].unique()
+        tasks |= dict.fromkeys(task for source in sources for task in _split_source(source))
     return list(tasks)
+
+
+def _list_transfer_sources(methods: pd.DataFrame) -> list[str]:
+    """Return the sources in the variants of transfers, such as ``multitask:A+B``."""
+    variants = methods.loc[methods["method"] == TRANSFER, "variant"]
+    return [str(variant).rpartition(":")[2] for variant in variants]
 
 
 def _select_sizes(frames: Frames, dataset: str) -> pd.DataFrame:

@@ -144,7 +144,11 @@ def describe_unlearned_list(
         name = f"{shorts.get((row['dataset'], row['target']), row['target'])}{collapsed}"
         groups.setdefault(_format_place(row, has_models), []).append(name)
     lists = [f"{place}: {join_names(names, MOST_NAMES)}" for place, names in groups.items()]
-    yield f"{format_unlearned_count(rows, compared)}. {'; '.join(lists)}."
+    if len(compared) == 1:
+        place, (name,) = next(iter(groups.items()))
+        yield f"The baseline on {place}, {name}, has not learned."
+    else:
+        yield f"{format_unlearned_count(rows, compared)}. {'; '.join(lists)}."
     which = "this target" if len(rows) == 1 else "these targets"
     sentences = [MEANING]
     if "q" in compared and len(compared) > 1 and compared["q"].notna().any():

@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pandas as pd
+from markupsafe import Markup
 
+from tasktransfer.core.references import MOST_FREQUENT
+from tasktransfer.designs.transfer.report.answer import select_own_targets
 from tasktransfer.designs.transfer.report.average_changes import build_changes_table
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
 from tasktransfer.designs.transfer.report.learned import (
@@ -19,6 +22,13 @@ from tasktransfer.designs.transfer.report.learned import (
 from tasktransfer.designs.transfer.report.without_transfer import has_transfer
 from tasktransfer.present.declared import Block
 from tasktransfer.results.frames import Frames
+
+NEXT_STEPS = Markup(
+    "Next: <code>tasktransfer export-model {0} --out model</code> exports the recommended method, "
+    "and <code>tasktransfer predict model new.jsonl</code> labels new dialogues. If the intervals "
+    "are too wide to decide, label more dialogues: <code>tasktransfer learning-curve {0}</code> "
+    "estimates the gain."
+)
 
 
 def build_open_answer(frames: Frames) -> list[Block]:
@@ -34,8 +44,22 @@ def build_open_answer(frames: Frames) -> list[Block]:
     changes = build_changes_table(frames["summary"]) if _has_many_targets(frames["cells"]) else None
     return [
         *([Block(table=changes)] if changes else []),
+        *_list_next_steps(frames),
         *(Block(text=sentence) for sentence in sentences),
     ]
+
+
+def _list_next_steps(frames: Frames) -> list[Block]:
+    """Return a block with the next commands if a method is recommended for the user's own task."""
+    methods = select_own_targets(frames)
+    useful = methods[methods["recommended"] & (methods["method"] != MOST_FREQUENT)]
+    if useful.empty:
+        return []
+    places = useful[["dataset", "target"]].drop_duplicates().to_dict("records")
+    arguments = frames.study.format_arguments()
+    if len(places) > 1:
+        arguments = f"{arguments} --task {places[0]['dataset']}/{places[0]['target']}"
+    return [Block(text=NEXT_STEPS.format(arguments))]
 
 
 def _has_many_targets(cells: pd.DataFrame) -> bool:
