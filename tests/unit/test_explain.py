@@ -369,6 +369,14 @@ def test_names_may_be_short_long_and_of_any_case(study: Study, capsys: Any) -> N
     assert asked(capsys, *words) == asked(capsys, *CELL)
 
 
+def test_a_reference_is_explained_by_its_model_and_target(study: Study, capsys: Any) -> None:
+    opened(references=["tfidf_logistic", "frozen_logistic"])
+    for words in (("frozen_logistic", "tiny-bert", "dnli"), ("frozen_logistic", DNLI)):
+        (run,) = row_of(capsys, *words)["runs"]
+        assert (run["names"]["reference"], run["state"]) == ("frozen_logistic", "waiting")
+    assert main(["explain", "frozen_logistic", "act", "--config", "study.yaml"]) == 2
+
+
 def test_the_order_tells_source_and_target_apart(study: Study, capsys: Any) -> None:
     there = row_of(capsys, *CELL[:3], "ER", "DNLI")["names"]
     back = row_of(capsys, *CELL[:3], "DNLI", "ER")["names"]

@@ -72,6 +72,23 @@ def test_dialogues_without_names_are_named_after_their_rows(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([{"ticket_id": f"T{n}", "turns": ROWS[0]["turns"]} for n in range(2)], ["T0", "T1"]),
+        ([{"ticket_id": n, "body": "hi there"} for n in range(2)], ["0", "1"]),
+        ([{"ticket_id": 7, "body": "hi there"} for n in range(2)], ["new-1", "new-2"]),
+        ([{"dialogue": f"hi there {n}"} for n in range(2)], ["new-1", "new-2"]),
+    ],
+)
+def test_names_are_guessed_if_the_field_of_the_training_files_is_absent(
+    tmp_path: Path, rows: list[dict[str, Any]], names: list[str]
+) -> None:
+    file = tmp_path / "new.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert [each.dialogue for each in read(file, "dialogue", TURNS)] == names
+
+
+@pytest.mark.parametrize(
     ("kind", "label", "dialogue", "scope"),
     [
         ("dialogue_classification", "intent", TURNS, "dialogue"),

@@ -183,9 +183,7 @@ def _select_section(
     if stored is not None:
         section = DialogueSection.model_validate(stored)
         if section.turns is not None and not _can_read(section, first):
-            section = section.model_copy(
-                update={"id": None}
-            )  # Dialogues are named after their rows.
+            section = section.model_copy(update={"id": _guess_id(file)})
         if _can_read(section, first):
             return section
     from tasktransfer.datasets.guess.cell_texts import parse_cells  # noqa: PLC0415  # rare
@@ -202,13 +200,34 @@ def _select_section(
         return section  # Its error names the line.
     if section is not None and (section.turns, section.text) == (fit.model.turns, fit.model.text):
         return section
-    listed = ", ".join(f"{key}: {value}" for key, value in fit.section.items())
+    model, guessed = fit.model, dict(fit.section)
+    if model.id is None and (name := _guess_id(file)) is not None:
+        model, guessed["id"] = model.model_copy(update={"id": name}), name
+    listed = ", ".join(f"{key}: {value}" for key, value in guessed.items())
     reason = ""
     if section is not None:
         needed = ", ".join(_list_first_keys(section))
         reason = f", because it cannot be read with those of the training files ({needed})"
     notes.append(f"{file.path}: The fields of the file are guessed{reason}: {listed}")
-    return fit.model
+    return model
+
+
+def _guess_id(file: DataFile) -> str | None:
+    """Guess the field with the names of the dialogues of a file that has one dialogue per row.
+
+    Returns:
+        None if no field has a typical name and, in each of the first rows, another value without
+        white space. Dialogues are then named after their rows.
+    """
+    from tasktransfer.datasets.guess.columns import collect_columns  # noqa: PLC0415  # rare
+    from tasktransfer.datasets.guess.names import ID_NAMES  # noqa: PLC0415
+
+    rows = [row.values for row in islice(read_rows(file, problems=[]), MAX_GUESS_ROWS)]
+    for name, values in collect_columns(rows).items():
+        named = [v for v in values if isinstance(v, str | int) and len(str(v).split()) == 1]
+        if name.lower() in ID_NAMES and len(rows) == len(named) == len({*map(str, named)}):
+            return name
+    return None
 
 
 def _list_first_keys(section: DialogueSection) -> list[str]:

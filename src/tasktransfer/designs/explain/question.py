@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.core.messages import format_quantity
+from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.explain.explanation import Explanation, NodeFacts, RowFacts, Value
@@ -305,12 +306,22 @@ def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> E
         for each, by_key in names
     ]
     search = Search(named, searches[0].shorts if searches else {})
-    runs = [found.item for found in search.find(question.words)]
+    # A reference is fitted for several tasks at once, so its names do not contain them.
+    fitted = [(each, _list_fitted_tasks(each.item.run, search.shorts)) for each in named]
+    by_task = Search([replace(each, printed=tasks) for each, tasks in fitted], search.shorts)
+    found = search.find(question.words) or by_task.find(question.words)
+    runs = [each.item for each in found]
     if not runs:
         file = question.study.config_file
         raise build_unknown_words_error(file, "run", question.words, [*searches, search])
     title = f"{' '.join(question.words)}: {format_quantity(len(runs), 'run')}"
     return question.build_explanation(title, [(RowFacts(), runs)])
+
+
+def _list_fitted_tasks(run: Run, shorts: Mapping[str, str]) -> frozenset[str]:
+    """Return the names and short names of the tasks of a run that is a fit, in lower case."""
+    tasks = run.outcome.tasks if isinstance(run.outcome, Fit) else ()
+    return frozenset(name.casefold() for task in tasks for name in (task, shorts.get(task, task)))
 
 
 # --- remarks --------------------------------------------------------------------------------------
