@@ -62,6 +62,7 @@ SLOW: dict[str, tuple[str, ...]] = {
         "tests/hostile_configs.py",
     ),
     "unit/test_chat_templates.py": of_package("evaluation/prompting/"),
+    "unit/test_exported_elsewhere.py": of_package("datasets/", "jobs/", "models/"),
     "unit/test_fast_paths.py": TRAINING,
     "unit/test_in_batch.py": TRAINING,
     "unit/test_golden_results.py": ("benchmarks/", *COMMANDS),
