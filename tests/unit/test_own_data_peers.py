@@ -67,6 +67,12 @@ def test_the_error_is_the_last_exception() -> None:
     assert find_error("killed\n") == "killed" and not find_error("")
 
 
+def test_methods_that_all_end_in_errors_are_compared() -> None:
+    fit = {"status": 1, "seconds": 4.0, "megabytes": 450.0, "error": "ValueError: too few"}
+    (row,) = compare_methods(["a", "b"], {"peer": [fit]}, "peer").to_dict("records")
+    assert (row["errors"], row["error"], row["seconds"]) == (1, "ValueError: too few", 4.0)
+
+
 def test_every_script_exists() -> None:
     for module, _ in SCRIPTS.values():
         assert (ROOT / "benchmarks" / "peers" / f"{module}.py").is_file()
@@ -109,8 +115,9 @@ def test_what_the_page_says_of_the_packages() -> None:
     for size, factor in ((50, 4.4), (300, 4.6), (1000, 4.4)):
         assert round(seconds[size, "setfit"] / seconds[size, CONTRASTIVE], 1) == factor
         assert abs(seconds[size, "scikit-learn"] / seconds[size, FROZEN] - 1) < 0.1
-    micro = table["micro_f1"]
-    assert micro[1000, "scikit-learn"] == micro[1000, "autointent-classic-light"]
+    presets = [f"autointent-{name}" for name in ("classic-light", "classic-medium")]
+    scores = table.loc[1000].loc[["scikit-learn", *presets], ["micro_f1", "macro_f1"]]
+    assert scores["micro_f1"].nunique() == 1 and scores.loc[presets, "macro_f1"].nunique() == 1
     for size in (50, 300):
-        error = table.loc[(size, "autointent-classic-light"), "error"]
-        assert error.startswith("ValueError: ")
+        for preset in (*presets, "autointent-transformers-light"):
+            assert table.loc[(size, preset), "error"].startswith("ValueError: ")
