@@ -34,10 +34,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def list_outputs() -> list[list[str]]:
-    """Return the lines of each block of output on the page, without omissions."""
+    """Return the lines of each block of output on the page, up to omissions."""
     blocks = [block for _, block in FENCE.findall(PAGE.read_text("utf-8"))]
     outputs = [block.splitlines() for block in blocks if not block.startswith(("tasktr", "cd "))]
-    return [[line for line in lines if not line.endswith("...")] for lines in outputs]
+    return [[line.removesuffix(" ...") for line in lines if line != "..."] for lines in outputs]
 
 
 CHECKED, WRITTEN, RAN, PREDICTED, BY_MINILM = list_outputs()
