@@ -30,7 +30,7 @@ PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
     ("preset", "told"),
     [
         ("panel-laptop", "all-MiniLM-L6-v2, which was pretrained on 1.17 billion pairs"),
-        ("panel-demo", "the tiny encoder, which was pretrained on the tiny world's"),
+        ("panel-demo", "the tiny encoder, which was pretrained on synthetic dialogues"),
         ("panel", "which was pretrained on data that the study does not record"),
     ],
 )

@@ -248,17 +248,18 @@ CLAIMS = ("better than", "worse than", "higher than", "lower than", "(95 % inter
 def test_the_answer_says_what_is_planted() -> None:
     first, second, third = write_answer(view_of(**planted()))
     assert first == (
-        "Averaged over 3 rated sets, panel has a Spearman correlation (× 100) of 40.0 with human "
-        "ratings (95 % interval 30.0 to 50.0)."
+        "Averaged over 3 rated sets, the method panel has a Spearman correlation (× 100) of 40.0 "
+        "with human ratings (95 % interval 30.0 to 50.0)."
     )
     assert second == (
-        "With human ratings, panel correlates significantly better than single on 1 of 3 rated "
-        "sets (Persona_USR) and significantly worse than cosine-last on 1 of 3 rated sets "
+        "The method panel correlates with human ratings significantly better than single on 1 of 3 "
+        "rated sets (Persona_USR) and significantly worse than cosine-last on 1 of 3 rated sets "
         "(Persona_USR)."
     )
     assert third == (
-        "In panel, the correlation of the expert for a set's own domain is significantly higher "
-        "than the other experts' mean on 1 of 1 rated set in the trained domains (Persona_USR)."
+        "In the method panel, the correlation of the expert for a set's own domain is "
+        "significantly higher than the other experts' mean on 1 of 1 rated set in the trained "
+        "domains (Persona_USR)."
     )
 
 
@@ -272,7 +273,10 @@ def test_without_an_effect_the_answer_claims_none() -> None:
     sentences = write_answer(view_of(**frames))
     assert not [word for word in CLAIMS for sentence in sentences if word in sentence]
     assert "does not differ significantly from 0" in sentences[0]
-    assert sentences[1] == "Panel does not differ significantly from single on any rated set."
+    assert (
+        sentences[1]
+        == "The method panel does not differ significantly from single on any rated set."
+    )
     assert "on any of 1 rated set" in sentences[2]
 
 
@@ -315,4 +319,4 @@ def test_a_study_without_a_panel_speaks_of_what_it_has() -> None:
     frames["tests"] = frames["tests"].query("against == 'cosine-last'")
     first, second = write_answer(view_of(**frames))
     assert "single has a Spearman correlation" in first
-    assert "single correlates significantly worse than cosine-last on 1 of 3" in second
+    assert "single correlates with human ratings significantly worse than cosine-last" in second

@@ -168,7 +168,7 @@ def test_the_answer_names_the_control_and_both_correlations() -> None:
     table = compare(SHARES).loc[("all", "last", "all")]
     value = f"{table['value']:+.1f} [{table['low']:+.1f}, {table['high']:+.1f}] points"
     assert value.replace("-", "−") in text
-    assert "significantly higher than on the counts in 2 of 4 pairs" in text
+    assert "significantly higher on the encoder than on word counts in 2 of 4 pairs" in text
     assert "Over the epochs of a model" in text
     assert "significantly positively correlated (Spearman 0.80 [0.07, 0.97])" in text
     assert "not significantly correlated (Spearman 0.90 [−0.99, 1.00])" in text

@@ -243,7 +243,7 @@ def test_a_study_may_have_prompted_models_only(tmp_path: Path) -> None:
     assert 0 <= mean["q"] <= 1
     sentences = " ".join(write_answer(read_frames(study, design.analysis(study))))
     assert "gpt has a Spearman correlation" in sentences
-    assert "Train at least two seeds" not in sentences
+    assert "at least two seeds" not in sentences
 
 
 @pytest.mark.parametrize(

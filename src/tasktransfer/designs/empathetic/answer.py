@@ -74,11 +74,14 @@ def _describe_constant_runs(measured: pd.DataFrame, compared: pd.DataFrame) -> I
 def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) -> Iterator[str]:
     """Yield sentences with the largest differences, which are not tested with one seed."""
     for rows, what in (
-        (of_training, "Base differs most from Pretrained in {} (Base minus Pretrained)"),
+        (
+            of_training,
+            "Base differs most from Pretrained in {}. Differences are Base minus Pretrained.",
+        ),
         (
             of_labels,
-            "the largest differences between methods with emotion or topic supervision and Base "
-            "are {} (method minus Base)",
+            "the methods with emotion or topic supervision that differ most from Base are {}. "
+            "Differences are the method minus Base.",
         ),
     ):
         if len(rows):
@@ -86,11 +89,11 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
             first = rows.loc[size.sort_values(ascending=False, kind="stable").index]
             name = _format_score if rows is of_training else _format_named_score
             named = join_names([name(row) for row in to_records(first)], MOST)
-            yield f"With one run of each method, {what.format(named)}."
+            yield f"With one run of each method, {what.format(named)}"
     yield (
         "No difference is tested, because the intervals cover the variation between dialogues but "
-        "not between training runs. Train at least two seeds (for "
-        "example seeds: 3)."
+        "not between training runs. Train each method with at least two seeds (for example "
+        "seeds: 3)."
     )
 
 
@@ -190,8 +193,9 @@ def _describe_missing_controls(rows: pd.DataFrame) -> Iterator[str]:
     """Yield a warning if ensembles lack the controls that their evaluation needs."""
     if rows["method"].map(is_ensemble).astype(bool).any():
         yield (
-            "No gain of an ensemble is attributed to emotions, because the controls for its second "
-            "encoder and its second training are missing. Add controls: [untrained, longer]."
+            "A gain of an ensemble cannot be attributed to emotions, because the controls for its "
+            "second encoder and its second training are missing. Add controls: [untrained, longer] "
+            "to the config."
         )
 
 

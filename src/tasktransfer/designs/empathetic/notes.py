@@ -23,8 +23,9 @@ def list_method_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return a note for each method that reads gold labels."""
     not_comparable = [name for name in NOT_COMPARABLE if (frame["method"] == name).any()]
     return [
-        f"{name} is given the gold label, which the other methods must predict, so its scores are "
-        "not comparable. The scores are not an upper bound either, because a label may distract."
+        f"The method {name} is given the gold label, which the other methods must predict, so its "
+        f"scores are not comparable. The scores of {name} are not an upper bound either, because a "
+        "label may distract the model."
         for name in not_comparable
     ]
 
@@ -70,8 +71,7 @@ def describe_lost_words(frames: Frames, methods: Iterable[str]) -> list[str]:
         return []
     return [
         "If a context is longer than the model's maximum length, a prepended label of several "
-        f"words displaces the last words of the context ({'; '.join(lost)} words). A word may be "
-        "several tokens."
+        f"words displaces the last words of the context ({'; '.join(lost)} words)."
     ]
 
 
@@ -80,8 +80,8 @@ def describe_blocks(frames: Frames) -> str:
     evaluation = get_config(frames.study).evaluation
     text = (
         f"For P@1, the {evaluation.block} replies of a block of consecutive test rows are ranked. "
-        "Some replies of a block are from the same dialogue. The table on reply order shows P@1 "
-        "for random blocks, which are easier."
+        "Some replies of a block are from the same dialogue. The table “P@1 and reply order” shows "
+        "P@1 for random blocks, which are easier."
     )
     if evaluation.limit is None:
         return text

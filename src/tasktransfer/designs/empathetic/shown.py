@@ -36,8 +36,8 @@ else:
     figures, notes, printed = package.figures, package.notes, package.printed
 
 QUESTION = (
-    "Do replies improve when a model is fine-tuned on empathetic dialogues, and when the model is "
-    "given the emotion or topic, or is trained to predict it?"
+    "Do a model's replies improve when the model is fine-tuned on empathetic dialogues, and when "
+    "it is also given the emotion or topic, or trained to predict the emotion?"
 )
 PAPER = "Rashkin et al., first version"
 METHOD, SETTING = make_text_column("name", "Method"), make_text_column("setting", "Setting")

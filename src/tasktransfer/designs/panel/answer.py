@@ -26,7 +26,7 @@ LEVEL = 0.05
 ONCE = "; with one run per method, this does not cover the variation between training runs"
 ONE_RUN = (
     "There is one run per method, so differences between {} and the other methods are not tested. "
-    "Train at least two seeds (for example seeds: 3)."
+    "Train each method with at least two seeds (for example seeds: 3)."
 )
 
 
@@ -54,12 +54,12 @@ def _describe_correlation(averages: pd.DataFrame, rater: str) -> str:
     """Describe a method's average correlation over all rated sets."""
     found = averages[(averages["method"] == rater) & (averages["over"] == "all")]
     if found.empty:
-        return f"There is no average over all rated sets for {rater}."
+        return f"The method {rater} has no average over all rated sets."
     row = found.iloc[0]
     once = ONCE if row["seeds"] < 2 else ""
     what = (
-        f"Averaged over {_format_sets(int(row['sets']))}, {rater} has a Spearman correlation "
-        f"(× 100) of {format_number(row['value'], '.1f')} with human ratings"
+        f"Averaged over {_format_sets(int(row['sets']))}, the method {rater} has a Spearman "
+        f"correlation (× 100) of {format_number(row['value'], '.1f')} with human ratings"
     )
     if row["low"] > 0 or row["high"] < 0:
         return f"{what} (95 % interval {format_interval(row['low'], row['high'], '.1f')}{once})."
@@ -76,9 +76,9 @@ def _describe_exchanged_contexts(averages: pd.DataFrame, rater: str) -> str:
     row = found.iloc[0]
     ends = format_interval(row["low"], row["high"], ".1f")
     return (
-        "With the contexts of other items, the correlation is "
-        f"{format_number(row['value'], '.1f')} (95 % interval {ends}). Only the responses "
-        "contribute to this correlation."
+        "If each response is rated with the context of another item, the correlation of the method "
+        f"{rater} is {format_number(row['value'], '.1f')} (95 % interval {ends}). Only the "
+        "responses can contribute to this correlation."
     )
 
 
@@ -126,9 +126,9 @@ def _describe_comparisons(tests: pd.DataFrame, rater: str) -> str:
     if not parts and not unsure:
         return ""
     if not parts:
-        return f"{rater.capitalize()} {none}."
-    rest = f" {rater.capitalize()} {none}." if unsure else ""
-    return f"With human ratings, {rater} correlates {_join_names(parts)}.{rest}"
+        return f"The method {rater} {none}."
+    rest = f" The method {rater} {none}." if unsure else ""
+    return f"The method {rater} correlates with human ratings {_join_names(parts)}.{rest}"
 
 
 def is_significant(rows: pd.DataFrame) -> pd.Series:
@@ -148,7 +148,7 @@ def _describe_own_experts(frames: Frames) -> str:
     q = pd.Series(compute_q_values(some["p"]), some.index)
     sure = some[(q <= LEVEL) & ((some["low"] > 0) | (some["high"] < 0))]
     above, below = (sure[sure["value"] * sign > 0]["set"] for sign in (1, -1))
-    whose = f"In {fan}, the correlation of the expert for a set's own domain"
+    whose = f"In the method {fan}, the correlation of the expert for a set's own domain"
     if sure.empty:
         return (
             f"{whose} does not differ significantly from the other experts' mean on any of "

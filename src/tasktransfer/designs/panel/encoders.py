@@ -18,8 +18,8 @@ def describe_cosines(config: PanelConfig) -> str:
     data = next(known, "data that the study does not record")
     if checkpoint == TINY:
         name = "the tiny encoder"
-        data = "the tiny world's dialogues with masked language modelling"
+        data = "synthetic dialogues with masked language modelling"
     return (
-        f"The cosines use mean-pooled vectors of {name}, which was pretrained on {data}. The study "
-        "does not train this encoder further."
+        f"The cosine similarities use mean-pooled vectors of {name}, which was pretrained on "
+        f"{data}. The study does not train this encoder further."
     )

@@ -118,8 +118,8 @@ def describe_table5(frames: Frames, frame: pd.DataFrame) -> list[str]:
         "Standard deviations over samples are in parentheses." if frame["sd"].notna().any() else ""
     )
     before = (
-        "The values before transfer are for the model of the first seed and for untrained "
-        "controls. As in the paper, the values for all items include the training items."
+        "The values without few-shot training are for the model of the first seed and for "
+        "untrained controls. As in the paper, the values for all items include the training items."
     )
     notes = [spread, before]
     return [*filter(None, notes), *list_published_notes(frame, frames.metadata, f"Table V {OF}")]
@@ -176,12 +176,9 @@ def describe_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VII."""
     own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
     counts = (
-        f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates for "
-        f"{row['method']}"
+        f"the method {row['method']} on {row['contexts']:,.0f} contexts with "
+        f"{row['candidates']:.0f} candidates"
         for row in list_printed_rows(own)
     )
-    over = (
-        f"The methods are evaluated on {join_names([*counts])}. Intervals are 95 % Wilson "
-        "intervals."
-    )
+    over = f"The study evaluates {join_names([*counts])}. Intervals are 95 % Wilson intervals."
     return [over, *list_published_notes(frame, frames.metadata, f"Table VII {OF}")]

@@ -68,8 +68,8 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         yield (
             "With one run per encoder, probe F1 is higher after training in "
             f"{higher}{_describe_constant_pairs(every, constant)}. Differences are not tested, "
-            "because one run does not cover the variation between training runs. Train at least "
-            "two seeds (for example seeds: 3)."
+            "because one run does not cover the variation between training runs. Train each "
+            "encoder with at least two seeds (for example seeds: 3)."
         )
         return
     if rows.empty:
@@ -93,7 +93,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
     yield (
         f"Training significantly raised probe F1 in {format_fraction(more, len(rows), what)} and "
         f"lowered it in {less or 'none'} (q ≤ 0.05){_describe_constant_pairs(found, constant)}. "
-        "The other pairs show no significant difference."
+        "All other pairs of model and probe show no significant difference."
     )
 
 
@@ -104,7 +104,7 @@ def _describe_constant_pairs(rows: pd.DataFrame, constant: frozenset[Cell]) -> s
     ]
     count = sum(bool({(*p[:3], p[3]), (*p[:3], UNTRAINED)} & constant) for p in pairs)
     return (
-        f"; in {count} of these {len(rows)} pairs, a probe gives a constant answer" if count else ""
+        f". In {count} of these {len(rows)} pairs, a probe gives a constant answer" if count else ""
     )
 
 
@@ -142,15 +142,15 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
     if len(tested):
         higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), PAIRS)
         yield (
-            f"{control} F1 is significantly higher than on the counts in {higher}, and "
-            f"significantly lower in {int(is_significantly_negative(tested).sum()) or 'none'} (q ≤ "
-            f"{MOST_Q})."
+            f"{control} F1 is significantly higher on the encoder than on word counts in {higher}, "
+            f"and significantly lower in {int(is_significantly_negative(tested).sum()) or 'none'} "
+            f"(q ≤ {MOST_Q})."
         )
     else:
         higher = format_fraction(int((pairs["value"] > 0).sum()), len(pairs), PAIRS)
         yield (
-            f"{control} F1 is higher than on the counts in {higher}. With one run per encoder, "
-            "differences are not tested."
+            f"{control} F1 is higher on the encoder than on word counts in {higher}. With one run "
+            "per encoder, differences are not tested."
         )
 
 
@@ -167,7 +167,7 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
             f"{row['layer']}"
             for row in means.iloc[list(places)].to_dict("records")
         ]
-        text = f"{model} on {corpus}: mean F1 over probes is {join_names(values)}."
+        text = f"For {model} on {corpus}, mean F1 over probes is {join_names(values)}."
         pairs = rows[~rows["probe"].isin([ALL, CONTROL])]
         tested = pairs[pairs["q"].notna()]
         if tested.empty:
@@ -177,9 +177,9 @@ def _describe_layers(layers: pd.DataFrame) -> Iterator[str]:
         below = int(is_significantly_negative(tested, "above_words").sum())
         yield (
             f"{text} Mean F1 on counts of the words that the model reads (the strongest control) "
-            f"is {means['words'][0]:.1f}. F1 is significantly higher than on the counts in "
-            f"{format_fraction(above, len(tested), 'pairs of layer and probe')}, and significantly "
-            f"lower in {below or 'none'} (q ≤ {MOST_Q})."
+            f"is {means['words'][0]:.1f}. F1 is significantly higher on the layer than on word "
+            f"counts in {format_fraction(above, len(tested), 'pairs of layer and probe')}, and "
+            f"significantly lower in {below or 'none'} (q ≤ {MOST_Q})."
         )
 
 

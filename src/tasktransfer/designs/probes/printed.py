@@ -309,7 +309,9 @@ def format_single_seed_note(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return a note on the p values of a study with one training run per model."""
     seeds = frames["intervals"]["seeds"].max()
     alone = bool(frames.study.plan.stages) and seeds == 1
-    return ["With one run per model, p covers only the variation of dialogues."] if alone else []
+    return (
+        ["With one run per model, p covers only the variation between dialogues."] if alone else []
+    )
 
 
 def find_probes_not_above_prior(intervals: pd.DataFrame) -> pd.DataFrame:
