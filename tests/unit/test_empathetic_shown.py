@@ -327,7 +327,8 @@ def test_without_shared_seeds_there_is_no_table_of_differences() -> None:
     assert isinstance(made, AbsentOutput)
     assert (
         made.why
-        == "“Differences from Base” is not shown, because the study compares no method with Base."
+        == "The table “Differences from Base” is not shown, because the study compares no method "
+        "with Base."
     )
     assert plot_differences(view(frames)) is None
 

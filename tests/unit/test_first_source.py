@@ -56,15 +56,17 @@ def sentences(*cells: dict[str, Any], one_label: pd.DataFrame | None = None) -> 
 def test_the_best_source_is_named_with_its_gain_interval_and_chance() -> None:
     other = {"source": "urgency", "delta": 1.0, "significant": False}
     assert sentences(other, {}) == (
-        "Tickets/intent: train on DailyDialog/emotion_recognition first (Pre-train → fine-tune): "
-        "+4.0 points [+2.0, +6.0], chance of a gain > 99 %, q = 0.004."
+        "For Tickets/intent, train on DailyDialog/emotion_recognition first (Pre-train → "
+        "fine-tune): +4.0 points [+2.0, +6.0], chance of a gain > 99 %, q = 0.004."
     )
 
 
 def test_none_is_named_where_nothing_is_significant() -> None:
     unsure = {"delta": 1.0, "low": -1.0, "high": 3.0, "significant": False}
     text = sentences(unsure, {**unsure, "source": "urgency", "delta": 0.2})
-    assert "none of the 2 sources helps significantly. The best is DailyDialog/emotion_rec" in text
+    assert (
+        "none of the 2 sources helps significantly. The best source is DailyDialog/emotion" in text
+    )
     assert "[−1.0, +3.0], chance of a gain 84 %" in text
     assert "train on" not in text
 
@@ -78,8 +80,8 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     needed = (1.8 / 1.959964) ** 2
     seeds = math.ceil(4 * 0.64 / (needed - 0.36)) - 4
     labels = math.ceil((0.36 / (needed - 0.64) - 1) * 50)
-    assert f"{seeds} more seeds, about {seeds * 3600 / 3600:.2g} more hours of training" in text
-    assert f"or {labels} more test dialogues with labels would make it significant" in text
+    assert f"{seeds} more seeds (about {seeds * 3600 / 3600:.2g} more hours of training)" in text
+    assert f"or {labels} more test dialogues with labels would make the gain significant" in text
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     [
         ({"delta": -1.0, "significant": True}, "No source has a gain that more runs"),
         ({"n_seeds": 1, "significant": False}, "With one run of each method, the variation"),
-        ({"delta": 0.01, "significant": False}, "several times as many seeds and several times"),
+        ({"delta": 0.01, "significant": False}, "would need several times as many seeds"),
     ],
 )
 def test_what_cannot_be_told_is_not_promised(cell: dict[str, Any], words: str) -> None:
@@ -113,16 +115,19 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
         {**cell, "n_seeds": 1, "significant": significant} for cell in ({"delta": delta}, other)
     ]
     text = sentences(*cells)
-    assert text.startswith("Tickets/intent: the best of 2 sources is DailyDialog/emotion")
+    assert text.startswith("For Tickets/intent, the best of 2 sources is DailyDialog/emotion")
     shown = f"{delta:+.1f}".replace("-", "−")
-    assert f"{shown} points [+2.0, +6.0]; not tested, because each method has one run." in text
+    assert (
+        f"{shown} points [+2.0, +6.0]. The change is not tested, because each method has one"
+        in text
+    )
     assert "chance" not in text and "train on" not in text and "q " not in text
 
 
 def test_what_one_run_cannot_tell_is_said_once() -> None:
     text = sentences(*({"n_seeds": 1, "model": model} for model in ("bert", "gpt", "t5")))
     assert text.count("With one run of each method, the variation") == 1
-    assert text.count("not tested, because each method has one run") == 3
+    assert text.count("The change is not tested") == 3
 
 
 def test_runs_of_one_label_stand_beside_what_rests_on_them() -> None:
@@ -135,6 +140,6 @@ def test_runs_of_one_label_stand_beside_what_rests_on_them() -> None:
     elsewhere = collapsed((own[0], "urgency", 4, 4))
     assert "one label" not in sentences({}, one_label=elsewhere)
     once = collapsed((*own, 1, 1))
-    assert "; the run predicts one label only; not tested, because" in sentences(
+    assert "; the run predicts one label only. The change is not tested" in sentences(
         {"n_seeds": 1}, one_label=once
     )

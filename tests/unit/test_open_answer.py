@@ -102,11 +102,12 @@ def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
 def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
     assert [*describe_unlearned_list(compared, {("D", "x"): "X"})] == [
-        "2 of 3 baselines have not learned. D: y (collapsed) and X.",
+        "2 of 3 baselines have not learned: y (collapsed) and X of D.",
         "A baseline has not learned if its mean score is not above the best simple reference, or "
-        "if it has collapsed (one answer only). None of them is significantly below that reference "
-        "(q > 0.05). None of 3 baselines are significantly above it. For these targets, the study "
-        "cannot show which sources help.",
+        "if it has collapsed (one answer only). No baseline is significantly below its best "
+        "simple reference (q > 0.05). None of 3 baselines are significantly above the best simple "
+        "reference of the task. If a baseline has not learned, the study cannot show which sources "
+        "help its task.",
     ]
     assert [*describe_unlearned_list(compare(("z", 70.0, "learned")), {})] == []
     sure = compared.assign(q=[0.2, 0.01, 0.01])
@@ -163,10 +164,10 @@ def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -
     )
     assert describe("learned", NAN, 41) == "has learned (above the best reference, not tested)"
     assert describe("not better", 0.3, 13) == (
-        "has not learned (score 13.0; best reference 40.0: most frequent answer)"
+        "has not learned (score 13.0, score of the best reference 40.0: most frequent answer)"
     )
     assert describe("collapsed", 0.3, 13, 1).startswith(
-        "has not learned (collapsed in 1 of 2 seeds; score 13.0;"
+        "has not learned (collapsed in 1 of 2 seeds, score 13.0,"
     )
 
 
@@ -189,22 +190,24 @@ def test_ties_at_0_name_no_source() -> None:
     cells = RESULTS["cells"]
     to_a = cells["target"] == A
     for deltas, words in (
-        ((0.0, 0.0), "no source changes the score"),
-        ((0.0, -1.0), "no source raises the score"),
+        ((0.0, 0.0), "No source changes the score"),
+        ((0.0, -1.0), "No source raises the score"),
     ):
         delta = [deltas[0] if source == B else deltas[1] for source in cells.loc[to_a, "source"]]
         changed = cells.copy()
         changed.loc[to_a, "delta"] = delta
         block, *others = build_target_blocks(RESULTS.replace({"cells": changed}))
         assert block.name == A and block.best == words
-        assert all(other.best.startswith("highest observed change: ") for other in others)
+        assert all(other.best.startswith("The highest change is ") for other in others)
 
 
 def test_a_target_without_a_learned_baseline_gets_its_advice_first() -> None:
     states = [(A, 10.0, "not better"), (B, 70.0, "learned"), (C, 70.0, "learned")]
     references = compare(*states).assign(dataset="DailyDialog", model="bert")
     first, second, _ = build_target_blocks(RESULTS.replace({"references": references}))
-    assert first.advice.startswith("no source is recommended: the baseline has not learned (score")
+    assert first.advice.startswith(
+        "No source is recommended, because the baseline has not learned (score"
+    )
     assert second.advice == ""
 
 
@@ -228,9 +231,10 @@ def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> Non
     )
     block, other, _ = build_target_blocks(RESULTS.replace({"methods": methods}))
     assert block.chosen == (
-        "Source chosen on dev, not on test: TC (Multitask), score 49.4 [38.8, 60.1]. The "
-        "difference from frozen embeddings with logistic regression, the method that the table "
-        "“Methods” recommends, is +1.9 [−8.8, +12.6] points (q = 0.333)."
+        "The source with the best dev score is TC (Multitask), which has a test score of 49.4 "
+        "[38.8, 60.1]. The score of TC (Multitask) minus the score of frozen embeddings with "
+        "logistic regression, the method that the table “Methods” recommends, is +1.9 [−8.8, "
+        "+12.6] points (q = 0.333)."
     )
     assert other.chosen == ""
 

@@ -195,7 +195,7 @@ def test_a_table_without_rows_leaves_no_file_and_a_sentence(tmp_path: Path) -> N
     empty = table(nothing="has no value")
     told = build_printed_table(presentation(empty), empty, view(frame=OURS.iloc[:0]))
     assert isinstance(told, AbsentOutput)
-    assert told.why == "“Table 1” is not shown, because the study has no value."
+    assert told.why == "The table “Table 1” is not shown, because the study has no value."
     assert write_tables([told], tmp_path) == [] and not list(tmp_path.iterdir())
     unplanned = table(planned=lambda study: False)
     assert isinstance(build_printed_table(presentation(unplanned), unplanned, view()), AbsentOutput)

@@ -284,7 +284,7 @@ def test_a_table_of_dashes_is_a_sentence_that_says_why() -> None:
     ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
     assert not {"variance", "agreement", "overlap_effect"} & ids
     text = seen(page)
-    assert text.count("Not available in this study: requires") == 3
+    assert text.count("not available in this study, because it requires") == 3
     assert "requires at least three source-target pairs" in text
 
 
@@ -310,7 +310,7 @@ def test_a_printed_table_of_dashes_is_a_sentence(tmp_path: Path) -> None:
     ids = {attributes.get("id") for tag, attributes in outline(page).tags if tag == "table"}
     assert "table6" in ids
     assert "table3" not in ids
-    assert "Not available in this study: every value is missing." in seen(page)
+    assert "not available in this study, because every value is missing." in seen(page)
 
 
 def test_marks_are_called_the_same_on_the_page_as_in_the_figure() -> None:

@@ -124,7 +124,7 @@ def describe_absent_figure(figure: Figure) -> AbsentOutput:
     return AbsentOutput(
         figure.name,
         figure.title,
-        f"“{figure.title}” is not shown, because the study {figure.nothing}.",
+        f"The figure “{figure.title}” is not shown, because the study {figure.nothing}.",
         figure.section,
     )
 

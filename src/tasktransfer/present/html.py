@@ -95,7 +95,8 @@ def build_table(
     kept = [n for n in range(len(columns)) if n < keys or n in filled or not rows]
     lost = dict.fromkeys(columns[n].head.label for n in range(len(columns)) if n not in kept)
     if lost:
-        note = f"{note} Columns without values in this study: {'; '.join(lost)}.".strip()
+        names = ", ".join(f"“{label}”" for label in lost)
+        note = f"{note} The table omits columns that have no values in this study: {names}.".strip()
     return HtmlTable(
         name,
         title,
@@ -144,8 +145,8 @@ def as_html(
 
 def explain_missing_values(needs: str) -> str:
     """Return the sentence that is shown instead of a table without values."""
-    why = f"requires {needs}" if needs else "every value is missing"
-    return f"Not available in this study: {why}."
+    why = f"it requires {needs}" if needs else "every value is missing"
+    return f"This table is not available in this study, because {why}."
 
 
 def to_records(frame: pd.DataFrame) -> list[dict[str, Any]]:

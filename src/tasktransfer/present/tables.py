@@ -107,7 +107,7 @@ def build_printed_table(
     """Return a study's declared table, or the reason why the study does not have it."""
     frame = table.make(frames) if table.planned(frames.study) else None
     if frame is None or frame.empty:
-        why = f"“{table.title}” is not shown, because the study {table.nothing}."
+        why = f"The table “{table.title}” is not shown, because the study {table.nothing}."
         return AbsentOutput(table.name, table.title, why, table.section)
     frame = frame.reset_index(drop=True)
     shape = table.shape

@@ -112,7 +112,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "transfer_graph": ("Transfer between tasks", ("cells",), "figures"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "figures"),
     MULTI_SOURCE: (
-        "Several sources together compared with each alone",
+        "Several sources together, compared with each source alone",
         ("deltas", "missing_runs"),
         "figures",
     ),

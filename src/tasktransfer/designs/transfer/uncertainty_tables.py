@@ -82,16 +82,16 @@ TABLES = (
     _declare_table(
         "summary",
         "Comparison of the algorithms",
-        "Statistics over all single-source cells of a dataset. A cell is a source, target, model "
-        "and algorithm with the runs of all its seeds. Δ is the score minus the baseline's score "
-        "with the same model, target and seed, in points. IQM is the interquartile mean of the "
-        "deltas. The column “Above 0” is the fraction of deltas above 0. The column “Rank” is the "
-        "mean rank among the algorithms of the model, where 1 is best. The column “Pairing” is the "
-        "correlation over seeds between a run and the baseline with the same seed. Intervals "
-        "(95 %) are over seeds, without resampling of test dialogues, unless the column header "
-        "says otherwise. The test behind q "
-        "covers seeds and dialogues, and q is adjusted for all rows of the table. A dash marks a "
-        "number that cannot be computed, for example from one seed.",
+        "Statistics over all single-source cells of a dataset. A cell is a combination of "
+        "source, target, model and algorithm, with the runs of all seeds. Δ is the score minus "
+        "the baseline's score with the same model, target and seed, in points. IQM is the "
+        "interquartile mean of the deltas. The column “Above 0” is the fraction of deltas above "
+        "0. The column “Rank” is the mean rank among the algorithms of the model, where 1 is "
+        "best. The column “Pairing” is the correlation over seeds between a run and the baseline "
+        "with the same seed. Intervals (95 %) are over seeds, without resampling of test "
+        "dialogues, unless the column header says otherwise. The p-value covers variation "
+        "between seeds and between dialogues, and q is p adjusted for all rows of the table. A "
+        "dash marks a number that cannot be computed, for example from one seed.",
         partial(printed_rows.select_frame, "summary"),
         (
             *_GROUP,
@@ -239,12 +239,13 @@ TABLES = (
         "references",
         "Baselines and simple references",
         "Scores on the same test instances, 0-100. References do not train a language model and "
-        "are not tuned. Δ is the baseline's mean score over seeds minus the reference's score, in "
-        "points, with its 95 % interval over dialogues and seeds; q is adjusted over all rows of a "
-        "dataset. The table “Methods” adjusts q over the pairs of methods of one task, so a pair "
-        "that is in both tables can have two values of q. A baseline has not learned if its mean "
-        "score is not above the best reference's score, or if it has collapsed: at least half of "
-        "its runs give the same answer for 99 % of the test split.",
+        "are not tuned. Δ is the baseline's mean score over seeds minus the reference's score, "
+        "in points, with its 95 % interval over dialogues and seeds. The q values are adjusted "
+        "over all rows of a dataset. The table “Methods” adjusts q over the pairs of methods of "
+        "one task, so a pair that is in both tables can have two values of q. A baseline has not "
+        "learned if its mean score is not above the best reference's score, or if it has "
+        "collapsed. A baseline has collapsed if at least half of its runs give the same answer for "
+        "99 % of the test split.",
         printed_rows.list_references,
         (
             make_text_column("dataset", "Dataset"),
@@ -267,9 +268,9 @@ TABLES = (
     _declare_table(
         "reference",
         "Reference scores",
-        "Scores of simple predictors, 0-100: the most frequent training answer; answers sampled "
-        "with their training frequencies (mean of 20 samples); TF-IDF with logistic regression, "
-        "not tuned. The column Baseline shows the mean score of each model's baselines.",
+        "Scores (0-100) of simple predictors: the most frequent training answer, answers sampled "
+        "with their training frequencies (mean of 20 samples), and TF-IDF with logistic regression "
+        "(not tuned). The column “Baseline” shows the mean score of each model's baselines.",
         printed_rows.list_reference_scores,
         (
             make_text_column("dataset", "Dataset"),
@@ -285,13 +286,13 @@ TABLES = (
     _declare_table(
         "top1",
         "Gain of the best source without selection bias",
-        "Means over targets, in points. Top-1 follows the paper: the largest mean Δ of a target's "
-        "sources, but at least 0. Top-1 is therefore above 0 on average even if no source has any "
-        "effect. The column “Chosen on dev” is the Δ of the source with the best dev scores; its "
-        "95 % interval covers seeds, but not test dialogues. For “Held out”, the source is "
-        "selected with all seeds but one on one half of the test dialogues, and its Δ is measured "
-        "with the held-out seed on the other half. This Δ is averaged over seeds and halves; its "
-        "95 % interval covers seeds and dialogues.",
+        "Mean gains over targets, in points. The top-1 gain of a target is, as in the paper, the "
+        "largest mean Δ of its sources, but at least 0. Top-1 is therefore above 0 on average "
+        "even if no source has any effect. The column “Chosen on dev” is the Δ of the source "
+        "with the best dev scores. Its 95 % interval covers seeds, but not test dialogues. For "
+        "“Held out”, the source is selected with all seeds but one on one half of the test "
+        "dialogues, and its Δ is measured with the held-out seed on the other half. The held-out "
+        "Δ is averaged over seeds and halves, and its 95 % interval covers seeds and dialogues.",
         partial(printed_rows.select_frame, "top1"),
         (
             *_GROUP,
@@ -333,13 +334,13 @@ TABLES = (
         "control_verdicts",
         "Does the source explain the gain?",
         "Number of single-source cells with each verdict. A cell beats all controls if its score "
-        "is above the baseline and above each control, each with q ≤ 0.05. A cell is explained by "
-        "a control if its score is above the baseline with q ≤ 0.05, and a control gives at least "
-        "half of the gain. This means that the 95 % interval of the cell's difference from the "
-        "control ends at or below half of the cell's Δ. The verdict is “hurts” if the score is "
-        "below the baseline with q ≤ 0.05. A cell is not judged if it has one seed only, or if a "
-        "test is not possible. The verdict on all other cells is “Cannot tell”, including cells "
-        "for which a control is missing.",
+        "is above the baseline and above each control, each with q ≤ 0.05. A cell is explained "
+        "by a control if its score is above the baseline with q ≤ 0.05, and a control gives at "
+        "least half of the gain. A control gives at least half of the gain if the 95 % interval "
+        "of the cell's difference from the control ends at or below half of the cell's Δ. The "
+        "verdict is “hurts” if the score is below the baseline with q ≤ 0.05. A cell is not "
+        "judged if it has one seed only, or if a test is not possible. The verdict on all other "
+        "cells is “Cannot tell”, including cells for which a control is missing.",
         printed_rows.count_verdicts,
         (
             *_GROUP,

@@ -39,7 +39,7 @@ _CELL = 0.52
 _GAP = 0.25
 """Gap between the matrix and its margins, cells."""
 _NOTE = (
-    "Below each mean is the number of combinations of model and algorithm with an improved "
+    "The number below each mean counts the combinations of model and algorithm with an improved "
     "target. The margins show the means of the rows and columns."
 )
 

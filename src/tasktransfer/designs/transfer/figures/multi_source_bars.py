@@ -66,7 +66,7 @@ def plot_multi_source_bars(frames: Frames, dataset: str) -> Figure | None:
     ]
     panels[-1].set_xticks(range(len(groups)), labels, fontsize=8)
     _draw_legend(figure, algorithms, gains, len(models) * len(algorithms) * len(groups))
-    what = f"{dataset}: several sources together compared with each alone"
+    what = f"{dataset}: several sources together, compared with each source alone"
     if frames.metadata.facts.get(SOURCES_CHOSEN_BY) == "test":
         what += " (chosen by test scores)"
     add_title(figure, what, int(max(gains["n_seeds"], default=0)), frames.metadata)

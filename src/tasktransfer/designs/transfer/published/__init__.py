@@ -157,7 +157,7 @@ def _read_csv(name: str) -> pd.DataFrame:
 # --- matching rows ---
 
 
-NOT_COMPARED = "Not compared with the paper"
+NOT_COMPARED = "The table is not compared with the paper"
 """First words of the note that explains why no published values are shown."""
 _BY_HUB_NAME = {
     "bert-base-uncased": "BERT",
@@ -322,7 +322,7 @@ def explain_no_comparison(frame: pd.DataFrame, comparable: Correspondence) -> st
     ):
         return ""
     reason = comparable.reason or "the paper has no results for this dataset, model and algorithm"
-    return f"{NOT_COMPARED}: {reason}."
+    return f"{NOT_COMPARED}, because {reason}."
 
 
 def describe_compared_columns(

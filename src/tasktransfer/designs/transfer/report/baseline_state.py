@@ -43,7 +43,7 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
         place: dataset, model and target.
         score: the baseline's mean score.
     """
-    text = f"Baseline {format_number(score, '.1f')}"
+    text = f"Score of the baseline: {format_number(score, '.1f')}"
     table = frames.get("references")
     if table is None or table.empty:
         table = compare_with_best_reference(frames)
@@ -58,7 +58,7 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     ]
     best = next((row for row in rows if row.get("is_best")), rows[0])
     collapsed = _describe_collapsed_seeds(frames["collapsed"], place)
-    facts = f"{text}. References: {'; '.join(named)}."
+    facts = f"{text}. Scores of references: {'; '.join(named)}."
     if best["state"] == LEARNED:
         return BaselineState(True, _describe_learned(best, collapsed), facts)
     if best["state"] == COLLAPSED and not collapsed:
@@ -67,9 +67,9 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     parts = [
         collapsed,
         f"score {format_number(score, '.1f')}",
-        f"best reference {reference}: {labels[best['reference']]}",
+        f"score of the best reference {reference}: {labels[best['reference']]}",
     ]
-    return BaselineState(False, f"has not learned ({'; '.join(filter(None, parts))})", facts)
+    return BaselineState(False, f"has not learned ({', '.join(filter(None, parts))})", facts)
 
 
 def _select_place(table: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:

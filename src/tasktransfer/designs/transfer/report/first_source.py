@@ -32,7 +32,7 @@ MOST = 1000
 needs more is called too small."""
 ONE_RUN = (
     "With one run of each method, the variation between runs is unknown, so gains are not tested. "
-    "Train two or more seeds (seeds: 3)."
+    "Train each method with two or more seeds (for example seeds: 3)."
 )
 
 
@@ -58,7 +58,7 @@ def describe_first_sources(
             where += f" with {model}"
         last = group.sort_values("delta").iloc[-1]
         best = {str(name): value for name, value in last.items()}
-        sentences.append(f"{where}: {_describe_best_source(best, group, one_label)}")
+        sentences.append(f"For {where}, {_describe_best_source(best, group, one_label)}")
         if not (best["delta"] > 0 and _is_significant(best)):
             count = group["source"].nunique()
             sentences += _describe_sufficient_runs(best, count, _estimate_seconds(runs, best))
@@ -85,9 +85,12 @@ def _describe_best_source(
     if best["n_seeds"] < 2:
         which = f"best of {count} sources" if count > 1 else "only source"
         found = f"the {which} is {named} ({how}): {effect}"
-        return f"{found}; not tested, because each method has one run."
-    which = f"none of the {count} sources helps" if count > 1 else "its only source does not help"
-    return f"{which} significantly. The best is {named} ({how}): {effect}."
+        return f"{found}. The change is not tested, because each method has one run."
+    if count > 1:
+        none = f"none of the {count} sources helps significantly. The best source is"
+    else:
+        none = "no source helps significantly. The only source is"
+    return f"{none} {named} ({how}): {effect}."
 
 
 def _is_significant(cell: Mapping[str, Any]) -> bool:
@@ -140,18 +143,18 @@ def _describe_sufficient_runs(
     ways = []
     if needed > of_test:
         more = math.ceil(cell["n_seeds"] * of_seeds / (needed - of_test)) - int(cell["n_seeds"])
-        hours = f", about {more * seconds / 3600:.2g} more hours of training" if seconds else ""
+        hours = f" (about {more * seconds / 3600:.2g} more hours of training)" if seconds else ""
         ways += [f"{format_quantity(more, 'more seed')}{hours}"] if 0 < more < MOST else []
     if needed > of_seeds and cell["dialogues"]:
         more = math.ceil((of_test / (needed - of_seeds) - 1) * cell["dialogues"])
         enough = 0 < more < MOST * cell["dialogues"]
         ways += [f"{format_quantity(more, 'more test dialogue')} with labels"] if enough else []
     if ways:
-        yield f"If that gain is real, {' or '.join(ways)} would make it significant."
+        yield f"If the observed gain is real, {' or '.join(ways)} would make the gain significant."
     else:
         yield (
-            "To make that gain significant, you would need several times as many seeds and several "
-            "times as many test dialogues as now."
+            "A significant gain would need several times as many seeds and several times as many "
+            "test dialogues as the study has."
         )
 
 

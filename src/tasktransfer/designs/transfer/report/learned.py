@@ -28,6 +28,7 @@ MEANING = (
     "A baseline has not learned if its mean score is not above the best simple reference, or if it "
     "has collapsed (one answer only)."
 )
+UNKNOWN = "If a baseline has not learned, the study cannot show which sources help its task."
 
 
 def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
@@ -143,13 +144,12 @@ def describe_unlearned_list(
         collapsed = " (collapsed)" if row["state"] == COLLAPSED else ""
         name = f"{shorts.get((row['dataset'], row['target']), row['target'])}{collapsed}"
         groups.setdefault(_format_place(row, has_models), []).append(name)
-    lists = [f"{place}: {join_names(names, MOST_NAMES)}" for place, names in groups.items()]
     if len(compared) == 1:
         place, (name,) = next(iter(groups.items()))
         yield f"The baseline on {place}, {name}, has not learned."
     else:
-        yield f"{format_unlearned_count(rows, compared)}. {'; '.join(lists)}."
-    which = "this target" if len(rows) == 1 else "these targets"
+        lists = [f"{join_names(names, MOST_NAMES)} of {place}" for place, names in groups.items()]
+        yield f"{format_unlearned_count(rows, compared)}: {'; '.join(lists)}."
     sentences = [MEANING]
     if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
         below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)]
@@ -160,7 +160,7 @@ def describe_unlearned_list(
         ]
         sentences += _describe_certainty(named, compared)
     if has_sources:
-        sentences.append(f"For {which}, the study cannot show which sources help.")
+        sentences.append(UNKNOWN)
     yield " ".join(sentences)
 
 
@@ -170,14 +170,18 @@ def _format_place(row: Mapping[Any, Any], has_models: bool) -> str:
 
 def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> list[str]:
     """Return two sentences on the baselines that differ significantly from their reference."""
-    first = "None of them is significantly below that reference (q > 0.05)."
+    first = "No baseline is significantly below its best simple reference (q > 0.05)."
     if below:
-        first = f"Significantly below that reference (q ≤ 0.05): {join_names(below, MOST_NAMES)}."
+        first = (
+            "Baselines that are significantly below their best simple reference (q ≤ 0.05): "
+            f"{join_names(below, MOST_NAMES)}."
+        )
     above = int(
         ((compared["q"] <= MOST_Q) & (compared["score"] > compared["reference_score"])).sum()
     )
     who = format_fraction(above, len(compared), "baselines").capitalize()
-    return [first, f"{who} {'is' if above == 1 else 'are'} significantly above it."]
+    verb = "is" if above == 1 else "are"
+    return [first, f"{who} {verb} significantly above the best simple reference of the task."]
 
 
 def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
@@ -205,11 +209,7 @@ def describe_unlearned_baselines(
     if len(unlearned):
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
-            which = "this target" if len(unlearned) == 1 else "these targets"
-            remedy = (
-                f"For {which}, the study cannot show which sources help. Train for more updates "
-                "first (training.updates)."
-            )
+            remedy = f"{UNKNOWN} Increase training.updates, so that the baselines learn first."
         yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]

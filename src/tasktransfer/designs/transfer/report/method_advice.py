@@ -36,7 +36,7 @@ def describe_methods(methods: pd.DataFrame) -> Iterator[str]:
     """
     for (dataset, target), group in methods.groupby(["dataset", "target"], sort=False):
         rows = group.to_dict("records")
-        yield f"{dataset}/{target}: {_describe_target(rows)}"
+        yield f"For {dataset}/{target}, {_describe_target(rows)}"
 
 
 def _describe_target(rows: list[dict[Any, Any]]) -> str:
@@ -46,8 +46,9 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
     if chosen is None:
         return (
             f"no method is recommended, because {_format_method(best, has_models)} has the highest "
-            f"score ({_format_score(best)}) and could not be tested. Train two or more seeds "
-            "(seeds: 3), and evaluate all methods on the same test instances."
+            f"score ({_format_score(best)}) and could not be tested. Train each method with "
+            "two or more seeds (for example seeds: 3), and evaluate all methods on the same test "
+            "instances."
         )
     if chosen["method"] == MOST_FREQUENT and chosen["score"] >= PERFECT:
         return (
@@ -62,15 +63,17 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
     if chosen["method"] == MOST_FREQUENT:
         return (
             "no method is significantly better than the most frequent answer "
-            f"({_format_score(chosen)}). The best is {_format_method(best, has_models)} "
+            f"({_format_score(chosen)}). The best method is {_format_method(best, has_models)} "
             f"({_format_delta(best)}). Label more dialogues, or train for longer."
         )
-    advice = f"use {_format_method(chosen, has_models)} ({_format_score(chosen)}); "
+    advice = f"use {_format_method(chosen, has_models)} ({_format_score(chosen)}). "
     if chosen is not best:
         size = format_quantity(max(int(row["train_size"]) for row in rows), "training instance")
         cost = _compare_cost(best, chosen)
+        name = _format_method(best, has_models)
         return (
-            f"{advice}{_format_method(best, has_models)} is not significantly better with {size} "
+            f"{advice}The method with the highest score, {name}, is not significantly better with "
+            f"{size} "
             f"({_format_delta(best)}){cost}."
         )
     others = [row for row in rows if row is not chosen]
@@ -83,7 +86,10 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
         if not is_missing(next_best["q"])
         else "could not be tested"
     )
-    return f"{advice}the next best is {next_name}, which {verdict} ({_format_delta(next_best)})."
+    return (
+        f"{advice}The next best method is {next_name}, which {verdict} "
+        f"({_format_delta(next_best)})."
+    )
 
 
 def _format_method(row: Row, has_models: bool) -> str:

@@ -129,7 +129,7 @@ def _build_block(
     baseline = describe_baseline(frames, place, float(first["baseline_score"]))
     advice = ""
     if not baseline.has_learned:
-        advice = f"no source is recommended: the baseline {baseline.state}"
+        advice = f"No source is recommended, because the baseline {baseline.state}"
     return TargetBlock(
         shorts[first["target"]],
         first["target"],
@@ -186,11 +186,11 @@ def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> 
     It names no source if the highest changes are a tie at 0.
     """
     if bool((deltas.abs() < LEAST).all()):
-        return "no source changes the score"
+        return "No source changes the score"
     if abs(row["delta"]) < LEAST and int((deltas.abs() < LEAST).sum()) > 1:
-        return "no source raises the score"
-    how = f"{effect.source} ({effect.algorithm}) {effect.effect}"
-    return f"highest observed change: {how}, {describe_verdict(row)}"
+        return "No source raises the score"
+    how = f"{effect.source} ({effect.algorithm})"
+    return f"The highest change is {effect.effect} points with {how}, {describe_verdict(row)}"
 
 
 def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
@@ -209,18 +209,18 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     row = to_records(chosen)[0]
     algorithm, _, source = str(row["variant"]).partition(":")
     score = format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+    transfer = f"{shorts.get(source, source)} ({get_algorithm_label(algorithm)})"
     sentence = (
-        f"Source chosen on dev, not on test: {shorts.get(source, source)} "
-        f"({get_algorithm_label(algorithm)}), score {score}"
+        f"The source with the best dev score is {transfer}, which has a test score of {score}"
     )
     recommended = to_records(own[own["recommended"]])
     if row["recommended"] or not recommended:
-        return f"{sentence}{', the recommended method' if row['recommended'] else ''}."
+        return f"{sentence}{' and is the recommended method' if row['recommended'] else ''}."
     ends = row["delta_low"], row["delta_high"]
     size = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
     other = format_method_label(recommended[0]["method"])
     return (
-        f"{sentence}. The difference from {other}, the method that the table “Methods” "
-        f"recommends, is {size} points ({tested})."
+        f"{sentence}. The score of {transfer} minus the score of {other}, the method that the "
+        f"table “Methods” recommends, is {size} points ({tested})."
     )

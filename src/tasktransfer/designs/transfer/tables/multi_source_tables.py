@@ -261,7 +261,7 @@ _CHOICES = {
         "paper, so these numbers are biased upwards."
     ),
     "dev": "Targets and sources were selected by dev scores.",
-    "config": "Targets and sources are set in the config.",
+    "config": "The targets and sources of this table are set in the config.",
 }
 
 

@@ -251,11 +251,12 @@ def describe_table(
     """Return notes on definitions, incomplete rows and comparability."""
     return [
         "Average is the mean over all ordered (source, target) pairs. Top-1 and bottom-1 are the "
-        "means over targets for the best and for the worst source, selected after averaging over "
-        "seeds. If no source helps, top-1 uses the baseline. Δ is the difference from the baseline "
-        "of the same model, target and seed. σ is the sample standard deviation over seeds (up to "
-        f"{max(frame['n_seeds'], default=0)}) of the average within one seed. Runs are given as "
-        "finished/planned, with one run per source, target and seed.",
+        "means over targets for the best and for the worst source, which are selected after "
+        "averaging over seeds. If no source helps, top-1 uses the baseline. Δ is the difference "
+        "from the baseline of the same model, target and seed. σ is the sample standard "
+        "deviation of the seeds' averages (number of seeds: at most "
+        f"{max(frame['n_seeds'], default=0)}). Runs are given as finished/planned, with one run "
+        "per source, target and seed.",
         "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
         f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
         "score is the mean over tasks, prompt wordings and few-shot seeds. Its 95 % interval over "
