@@ -113,8 +113,8 @@ def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     sure = compared.assign(q=[0.2, 0.01, 0.01])
     _, meaning = describe_unlearned_list(sure, {})
     assert (
-        "Significantly below that reference (q ≤ 0.05): D y. 1 of 3 baselines is significantly "
-        "above it."
+        "significantly below their best simple reference (q ≤ 0.05): D y. 1 of 3 baselines is "
+        "significantly above the best simple reference of the task."
     ) in meaning
     untested = compared.assign(q=NAN)
     assert "significant" not in " ".join(describe_unlearned_list(untested, {}))

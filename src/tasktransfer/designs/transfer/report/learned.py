@@ -146,7 +146,7 @@ def describe_unlearned_list(
         groups.setdefault(_format_place(row, has_models), []).append(name)
     if len(compared) == 1:
         place, (name,) = next(iter(groups.items()))
-        yield f"The baseline on {place}, {name}, has not learned."
+        yield f"The baseline of {name} ({place}) has not learned."
     else:
         lists = [f"{join_names(names, MOST_NAMES)} of {place}" for place, names in groups.items()]
         yield f"{format_unlearned_count(rows, compared)}: {'; '.join(lists)}."
@@ -228,8 +228,9 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
     named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
     return (
-        f"{format_unlearned_count(unlearned, compared)}, compared with the best simple reference, "
-        f"which trains no language model: {join_names(named, MOST_NAMES)}"
+        f"{format_unlearned_count(unlearned, compared)}. Scores of baselines that have not "
+        "learned, and of the best simple references, which train no language model: "
+        f"{join_names(named, MOST_NAMES)}"
     )
 
 
