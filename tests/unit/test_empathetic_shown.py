@@ -146,7 +146,7 @@ def test_an_ensemble_without_controls_is_not_credited_to_emotions() -> None:
     effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
     for seeds in (1, 2):
         frames = view({"differences": compared(effects, 0.01, seeds)})
-        assert "Add controls: [untrained, longer]." in write_answer(frames)[-1]
+        assert "Add controls: [untrained, longer]" in write_answer(frames)[-1]
         bare = view({"differences": compared(EFFECTS, 0.01, seeds)})
         assert "Add controls" not in " ".join(write_answer(bare))
 

@@ -239,7 +239,7 @@ def test_a_study_compares_its_methods(
         runs = [run for run in study.plan.runs if is_method_run(row, run)]
         assert len(runs) == row["n_seeds"], row
     advice = get_design(study.config).advice(study)
-    assert [line.partition(":")[0] for line in advice] == ["Tickets/intent", "Tickets/mood"]
+    assert [line.partition(",")[0] for line in advice] == ["For Tickets/intent", "For Tickets/mood"]
     page = Path(study.report).read_text()
     assert "use TF-IDF with logistic regression" in page
     assert "methods by target" in page

@@ -128,7 +128,7 @@ def test_the_answer_has_declared_short_names_and_no_initials() -> None:
         Asked({"DailyDialog": (A, B, C)}, models=("bert",), shorts={A: "ER"})
     ).replace({"references": references})
     *_, names, _ = build_open_answer(results)
-    assert "DailyDialog: ER and dialogue_nli." in names.text
+    assert "ER and dialogue_nli of DailyDialog." in names.text
 
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
@@ -136,8 +136,8 @@ def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
         next(describe_unlearned_list(compare(*listed), {}))
         for listed in ([(f"t{i}", float(i), "not better") for i in range(n)] for n in (8, 14))
     )
-    assert "more" not in eight and eight.endswith("t6 and t7.")
-    assert "t11 and 2 more." in fourteen
+    assert "more" not in eight and eight.endswith("t6 and t7 of D.")
+    assert "t11 and 2 more of D." in fourteen
 
 
 def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -> None:

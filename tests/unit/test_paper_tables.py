@@ -259,7 +259,7 @@ def test_what_is_not_the_paper_s_is_not_compared(
     [
         ("test", "were selected by the test scores"),
         ("dev", "Targets and sources were selected by dev scores."),
-        ("config", "Targets and sources are set in the config."),
+        ("config", "targets and sources of this table are set in the config."),
     ],
 )
 def test_tables_of_several_sources_say_what_chose_them(

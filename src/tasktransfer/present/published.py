@@ -115,7 +115,7 @@ def list_published_notes(frame: pd.DataFrame, metadata: Metadata, paper: str) ->
         other = describe_setting_differences(metadata)
         notes.append(
             f"Published: {paper}."
-            + (f" The table shows no differences, because this study has {other}." if other else "")
+            + (f" No differences are shown, because this study has {other}." if other else "")
         )
     why = list(dict.fromkeys(text for name in reasons for text in frame[name] if text))
     if why:
