@@ -297,6 +297,6 @@ def test_one_run_of_an_encoder_is_no_test_of_training() -> None:
 
 def test_probes_that_give_one_answer_are_counted_beside_the_claim() -> None:
     told = probed(8.0, 0.01, (0.2, 0.8), constant=1)
-    assert "; in 1 of these 1 pairs, a probe gives a constant answer." in told[0]
+    assert ". In 1 of 1 pairs with a significant difference, a probe gives a constant" in told[0]
     alone = probed(8.0, float("nan"), (0.2, 0.8), constant=1)
-    assert "of model and probe; in 1 of these 1 pairs, a probe gives a constant answer." in alone[0]
+    assert "In 1 of 1 pairs of model and probe, a probe gives a constant answer." in alone[0]

@@ -67,9 +67,9 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         higher = format_fraction(int((every["value"] > 0).sum()), len(every), PAIRS)
         yield (
             "With one run per encoder, probe F1 is higher after training in "
-            f"{higher}{_describe_constant_pairs(every, constant)}. Differences are not tested, "
-            "because one run does not cover the variation between training runs. Train each "
-            "encoder with at least two seeds (for example seeds: 3)."
+            f"{higher}{_describe_constant_pairs(every, constant, PAIRS)}. Differences are not "
+            "tested, because one run does not cover the variation between training runs. Train "
+            "each encoder with at least two seeds (for example seeds: 3)."
         )
         return
     if rows.empty:
@@ -92,20 +92,19 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         return
     yield (
         f"Training significantly raised probe F1 in {format_fraction(more, len(rows), what)} and "
-        f"lowered it in {less or 'none'} (q ≤ 0.05){_describe_constant_pairs(found, constant)}. "
-        "All other pairs of model and probe show no significant difference."
+        f"lowered it in {less or 'none'} (q ≤ "
+        f"0.05){_describe_constant_pairs(found, constant, DIFFERENT)}. All other pairs of model "
+        "and probe show no significant difference."
     )
 
 
-def _describe_constant_pairs(rows: pd.DataFrame, constant: frozenset[Cell]) -> str:
-    """Return a clause on the pairs for which a probe's answers are constant, or "" if none."""
+def _describe_constant_pairs(rows: pd.DataFrame, constant: frozenset[Cell], what: str) -> str:
+    """Return a sentence on the pairs for which a probe's answers are constant, or "" if none."""
     pairs = [
         (str(r.corpus), str(r.model), str(r.probe), str(r.snapshot)) for r in rows.itertuples()
     ]
     count = sum(bool({(*p[:3], p[3]), (*p[:3], UNTRAINED)} & constant) for p in pairs)
-    return (
-        f". In {count} of these {len(rows)} pairs, a probe gives a constant answer" if count else ""
-    )
+    return f". In {count} of {len(rows)} {what}, a probe gives a constant answer" if count else ""
 
 
 def _describe_above_prior(trained: pd.DataFrame) -> Iterator[str]:
@@ -188,6 +187,7 @@ def _format_q(q: float) -> str:
 
 
 PAIRS = "pairs of model and probe"
+DIFFERENT = "pairs with a significant difference"
 
 CORRELATIONS = {
     "within": "Over the epochs of a model on {}, dev BLEU-2 and mean probe F1",
