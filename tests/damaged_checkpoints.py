@@ -328,7 +328,7 @@ CASES = [
         Bad(
             f"{architecture}, {key}: {asked:,}",
             architecture,
-            r"config\.json specifies [\d,]+ (layers|parameters).*its files contain.*from the same",
+            r"config\.json specifies [\d,]+ (layers|parameters).*weight files contain",
             with_json("config.json", **{key: asked}),
             family,
         )

@@ -285,7 +285,7 @@ def test_predictions_that_give_another_score_are_named_and_left_out(study: Study
     replace_column(path, "prediction", predictions)
     tables = gather(study)
     (problem,) = tables["problems"].itertuples()
-    assert "The predictions for" in problem.error
+    assert "of the predictions for" in problem.error
     assert "the record contains" in problem.error
     assert one(tables["cells"], **A_CELL).seeds == [0, 2]
 

@@ -82,7 +82,7 @@ def test_damaged_predictions_are_all_named(own: tuple[Study, dict[str, Path]]) -
             QA,
             "instance_id",
             pa.array(["d1_i0", "d9_i9", "d1_i1", "d2_i0"]),
-            r"instances differ from the instances of .* \(row 2: d1_i1, d9_i9\)",
+            r"instances differ from the instances in the file .* \(row 2: d1_i1, d9_i9\)",
         ),
     ],
     ids=["fewer traits than the task has", "baseline and transfer of different instances"],

@@ -203,7 +203,7 @@ def test_the_plan_refuses_sources_however_they_were_picked(
     )
     with pytest.raises(ConfigError, match=rule) as caught:
         plan.build_plan(study, revisions(study), [selected])
-    assert "of dialogue_nli with tiny-bert" in str(caught.value)
+    assert "on the target dialogue_nli with the model tiny-bert" in str(caught.value)
 
 
 def test_the_plan_refuses_a_config_that_was_changed_after_it_was_read() -> None:

@@ -227,7 +227,7 @@ SINGLE = [
     (USR, put(0, "responses", 0, "Maintains Context", value=[9]), r"response 0: The rating 9 is"),
     (USR, put(0, "context", value="\n"), "item 0, response 0: The context is empty. Add"),
     (USR, b"[]", r"The value is \[\], but it must be a list of objects. Fix"),
-    (GRADE, put(1, "HumanScores", value="[1, "), r"ID 1, HumanScores: '\[1, ' is not a list"),
+    (GRADE, put(1, "HumanScores", value="[1, "), r"ID 1, HumanScores: .*'\[1, ' is not a list"),
     (GRADE, put(1, "HumanScores", value="[1, null]"), "ID 1: Rating None is not a number"),
     (GRADE, put(0, "Dataset", value=7), "item 0, Dataset: The value is 7, but it must be a string"),
     (GRADE, put(2, "Context"), "ID 2, Context: The value is null, but it must be a string"),

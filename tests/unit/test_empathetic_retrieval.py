@@ -122,17 +122,20 @@ def test_candidates_are_short_known_and_none_twice() -> None:
 
 def test_a_pool_that_its_filter_empties_is_refused() -> None:
     rows, split = pool("a b c d", "huh")
-    with pytest.raises(DataError, match=r"ED: The filter leaves none of 2 candidates \(at most 3"):
+    with pytest.raises(
+        DataError, match=r"ED: None of the 2 candidates passes the filter \(at most 3"
+    ):
         select_candidates(rows, split, 1, None, 3, "ED")
 
 
 def test_fewer_rows_than_a_block_are_refused() -> None:
     with pytest.raises(
-        DataError, match=r"P@1,6: The 5 rows are too few for a block of 6. Use a larger"
+        DataError,
+        match=r"P@1,6: The test set has 5 rows, which are too few for a block of 6. Use a larger",
     ):
         select_block_rows(5, 6)
     assert select_block_rows(5, 5).tolist() == [0, 1, 2, 3, 4]
-    told = r"P@1,5: The 5 rows are too few .*, and release_compat leaves the last 5 out\. Use"
+    told = r"P@1,5: The test set has 5 rows, .*, and release_compat leaves the last 5 out\. Use"
     with pytest.raises(DataError, match=told):
         select_block_rows(5, 5, drop_last=True)
 

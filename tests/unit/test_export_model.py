@@ -573,9 +573,9 @@ def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> N
     ("value", "message"),
     [
         ("one text", "The value is one dialogue"),
-        ([3], r"dialogues\[0\]: The type is int"),
+        ([3], r"dialogues\[0\]: The dialogue has the type int"),
         (["hi", []], r"dialogues\[1\]: The dialogue has no text"),
-        ([[{"text": 3}]], r"dialogues\[0\]: The type of a turn is dict"),
+        ([[{"text": 3}]], r"dialogues\[0\]: A turn has the type dict"),
     ],
 )
 def test_bad_dialogues_are_refused_with_their_index(

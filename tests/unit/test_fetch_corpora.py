@@ -181,9 +181,7 @@ def test_files_are_written_once_and_changes_are_not_overwritten(
     assert len(server.requests) == 1
     file = tmp_path / "empathetic_dialogues" / "split.csv"
     file.write_text("mine")
-    with pytest.raises(
-        DataError, match=r"split\.csv: The file has changed since it was written. Remove"
-    ):
+    with pytest.raises(DataError, match=r"split\.csv: The file is missing or was changed. Remove"):
         fetch(ED, content)
     assert file.read_text() == "mine"
     file.unlink()

@@ -97,7 +97,7 @@ def test_what_cannot_be_learnt_is_refused(task: str, instances: list[Instance], 
 
 
 def test_unknown_names_say_which_there_are() -> None:
-    with pytest.raises(ConfigError, match=r"'fasttxt' is not a learner\. Choose one of logistic"):
+    with pytest.raises(ConfigError, match=r"no learner 'fasttxt'\. Choose one of logistic"):
         get_learner("fasttxt", {})
     with pytest.raises(
         ConfigError, match=r"no recipe 'perturb' for derived data\. Choose one of prepend_labels"

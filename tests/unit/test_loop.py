@@ -193,7 +193,9 @@ def test_a_measure_that_the_task_has_not_is_refused_with_those_that_it_has(
     measure: str, load: Loader
 ) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
-    with pytest.raises(ConfigError, match=rf"selection.measure: '{measure}'.*score, .*loss"):
+    with pytest.raises(
+        ConfigError, match=rf"selection.measure: The measure '{measure}'.*score, .*loss"
+    ):
         trained_on(model, split, selection=Selection((TASK.name,), measure))
 
 

@@ -168,7 +168,7 @@ def opened_without_inputs(keys: dict[str, Any]) -> Study:
 
 def test_text_of_dialogues_is_not_packed_by_mistake(theirs: Study) -> None:
     """The invented answers are not labels of the second task."""
-    with pytest.raises(RecordError, match=r"'joy' is not a label of the task.*--with-text"):
+    with pytest.raises(RecordError, match=r"'joy' is not a label of the task .*--with-text"):
         pack_results(theirs, FILE)
     assert not FILE.exists()
 
@@ -178,7 +178,7 @@ def test_what_is_not_finished_is_left_out_and_said(theirs: Study) -> None:
     said: list[str] = []
     seen = pack_results(theirs, FILE, with_text=True, say=said.append)
     assert (seen["packed"], seen["lacking"]) == ({"stage": 6}, 1)
-    assert said == ["left out: 1 unfinished node of theirs.yaml"]
+    assert said == ["The pack does not contain 1 unfinished node of theirs.yaml."]
 
 
 def test_nothing_finished_is_refused() -> None:
@@ -199,7 +199,7 @@ def test_a_damaged_record_is_not_packed(theirs: Study) -> None:
         (lambda row: row.update(path="../../escaped"), "is outside the results folder"),
         (lambda row: row.update(path="/tmp/escaped"), "is outside the results folder"),
         (lambda row: row.update(record="{"), "not valid JSON"),
-        (lambda row: row["rows"].pop(0), "in place of instance 0"),
+        (lambda row: row["rows"].pop(0), "in place of the split's instance 0"),
     ],
 )
 def test_a_damaged_row_is_named(

@@ -129,18 +129,18 @@ def test_starts_into_the_same_part_are_merged_element_by_element(
         ),
         (
             [Start(STAGES[0], parts=("encoder",), into=("a", "b"))],
-            r"There are 2 names \(a, b\) for 1",
+            r"The list has 2 names \(a, b\) for 1",
         ),
         (
             [Start(STAGES[0], parts=("encoder",)), Start(STAGES[1], parts=("encoder",))],
-            "2 parts are merged into encoder .* values of merged are None.*mean, max, min or ties",
+            "2 parts .* merged into encoder, but .* differ .None.*mean, max, min or ties",
         ),
         (
             [
                 Start(STAGES[0], parts=("encoder",), merged="mean"),
                 Start(STAGES[1], parts=("encoder",), merged="max"),
             ],
-            "values of merged are max, mean",
+            "merged differ .max, mean",
         ),
     ],
 )

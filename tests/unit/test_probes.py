@@ -125,11 +125,11 @@ def test_an_mlp_reads_sets_of_labels_of_which_each_is_rare() -> None:
 def test_one_class_in_training_is_refused(tmp_path: Path) -> None:
     rows = [instance(n, ("only",)) for n in range(5)]
     inputs, _ = given(tmp_path, rows[:3], rows[3:], np.zeros((5, 2)))
-    told = r"t: .* all 3 training instances, from d0-1 .* to d2-1 .*, have 'only'"
+    told = r"t: .* all 3 training instances have 'only' .from d0-1 .* to d2-1"
     with pytest.raises(DataError, match=told):
         fit_probes(inputs)
     inputs, _ = given(tmp_path, [instance(n, ()) for n in range(3)], rows[3:], np.zeros((5, 2)))
-    with pytest.raises(DataError, match=r"have no label\. Remove the task from"):
+    with pytest.raises(DataError, match=r"have no label .from d0-1"):
         fit_probes(inputs)
 
 
@@ -208,7 +208,7 @@ def test_ties_of_a_users_judgements(tmp_path: Path) -> None:
     file.write_text("id,answer\n1,tie\n")
     with pytest.raises(
         DataError,
-        match=r"judgements\.csv:1: The column choice is missing. The columns are .id, answer",
+        match=r"judgements\.csv:1: The column choice is missing. .* the columns .id, answer",
     ):
         read_judgements(file)
     with pytest.raises(DataError, match=r"none\.csv: The file is missing"):

@@ -383,7 +383,7 @@ def test_plan_and_validate_say_what_is_sent_where(
     assert main(["evaluate", "--config", str(study), "--node", node]) == 2
     monkeypatch.setenv("TASKTRANSFER_KEY_VARIABLES", "LAB_API_KEY")
     assert main(["validate", "--config", str(study)]) == 2
-    assert "not a key, because character 5 of 6" in capsys.readouterr().err
+    assert "not a key. Its character 5 of 6" in capsys.readouterr().err
     monkeypatch.setenv("LAB_API_KEY", "sk-1234")
     assert main(["validate", "--config", str(study), "--json"]) == 0
     (endpoint,) = json.loads(capsys.readouterr().out)["endpoints"]

@@ -131,7 +131,7 @@ def test_no_interval_is_of_seeds_that_chose() -> None:
     ("racing", "told"),
     [
         ({"seeds": [1, 2], "keep": [0.5, 0.5]}, "2 fractions for 2 rounds"),
-        ({"seeds": [2, 1], "keep": [0.5]}, "do not increase"),
+        ({"seeds": [2, 1], "keep": [0.5]}, "must increase"),
         ({"seeds": [1, 9], "keep": [0.5]}, "Set seeds: 9"),
         ({"seeds": [1, 2], "keep": [1.5]}, "racing.keep"),
     ],

@@ -84,7 +84,7 @@ def test_fractions_and_baselines_are_read(tmp_path: Path) -> None:
     ("change", "told"),
     [
         (lambda t: t.drop(columns="seed"), "The column seed is missing"),
-        (lambda t: t.assign(truth="high"), ":2, column truth: 'high' is not a number"),
+        (lambda t: t.assign(truth="high"), ":2, column truth: The value 'high' is not a number"),
         (lambda t: t.assign(random=1), "column random"),
         (
             lambda t: pd.concat([t, t.tail(1)]),
@@ -134,7 +134,9 @@ def test_more_tries_than_sources_are_refused(
     file = str(simulated(tmp_path))
     assert main(["regret", "--matrix", file, "--k", "1", k]) == 2
     said = capsys.readouterr().err
-    assert f"--k {k}: {file} has only 10 sources" in said and "numbers from 1 to 10" in said
+    assert (
+        f"--k {k}: The matrix {file} has only 10 sources" in said and "numbers from 1 to 10" in said
+    )
 
 
 @pytest.mark.parametrize("k", ["0", "-1", "²", "1.0", "9" * 5000, "9" * 30])

@@ -136,7 +136,8 @@ def _read_text(path: Path) -> str:
         raise _UnreadableError(f"The file cannot be read ({error}).") from error
     if len(content) > MAX_BYTES:
         raise _UnreadableError(
-            f"The file is larger than {MAX_BYTES:,} bytes. Check that it is the config of a study."
+            f"The file is larger than {MAX_BYTES:,} bytes. Check that the file is the config of a "
+            "study."
         )
     try:
         return content.decode("utf-8")

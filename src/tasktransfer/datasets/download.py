@@ -130,8 +130,7 @@ def _check_unchanged(target: Path, manifest: Mapping[str, Any], conversion: Conv
     for name, digest in files.items():
         file = target / name
         if not file.is_file() or compute_sha256(file) != digest:
-            state = "has changed since it was written" if file.exists() else "is missing"
-            raise DataError(f"{file}: The file {state}. {remedy}.")
+            raise DataError(f"{file}: The file is missing or was changed. {remedy}.")
 
 
 def download_archive(archive: Archive, folder: Path, mirror: str | None = None) -> bool:

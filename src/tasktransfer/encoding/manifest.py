@@ -104,7 +104,7 @@ def is_synthetic(folder: Path, manifest: EncodedManifest) -> bool:
     if isinstance(synthetic, bool):
         return synthetic
     raise DataError(
-        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but it must be true "
-        f"or false, and {instances} does not contain the value either. Remove the folder and run "
-        "`tasktransfer encode` again."
+        f"{folder / 'manifest.json'}: The value of synthetic is {synthetic!r}, but it must be "
+        f"true or false. The folder {instances} does not contain the value either. Remove the "
+        "folder and run `tasktransfer encode` again."
     )

@@ -91,8 +91,8 @@ def _select_domain_start(evaluation: Evaluation, outcome: Outcome) -> Start:
     domain = evaluation.settings.get("domain")
     if domain not in outcome.domains:
         raise ConfigError(
-            f"{evaluation.label}, settings.domain: {domain!r} is not a domain of the outcome. "
-            f"Choose one of {', '.join(outcome.domains)}."
+            f"{evaluation.label}, settings.domain: The evaluated outcome has no domain "
+            f"{domain!r}. Choose one of {', '.join(outcome.domains)}."
         )
     return outcome.starts[outcome.domains.index(domain)]
 

@@ -275,8 +275,8 @@ def select_candidates(
             left.append(row)
     if not left:
         raise DataError(
-            f"{pool}: The filter leaves none of {len(rows):,} candidates (at most {most} words, "
-            "without unknown words). Raise evaluation.pool_words, or use another pool."
+            f"{pool}: None of the {len(rows):,} candidates passes the filter (at most {most} "
+            "words, without unknown words). Raise evaluation.pool_words, or use another pool."
         )
     return left
 

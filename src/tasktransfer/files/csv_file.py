@@ -302,9 +302,9 @@ class _Scan:
             )
         if (value := self.columns.find_data_in_header()) is not None:
             raise DataError(
-                f"{location}: The line looks like data instead of a header, because "
-                f"{value!r:.60} is also in the column below it. Add a line with the names of "
-                "the columns before it, or rename that column."
+                f"{location}: The line looks like data instead of a header, because {value!r:.60} "
+                "is also in the column below it. Add a header line with the names of the "
+                "columns, or rename that column."
             )
 
     def _list_notes(self, index: int | None, passed: set[int]) -> Iterator[str]:

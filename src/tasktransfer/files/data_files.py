@@ -229,8 +229,8 @@ def read_csv_rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, lis
     if missing := [column for column in columns if column not in csv.columns]:
         raise DataError(
             f"{format_location(file, csv.header_line)}: {format_missing_columns(missing)} The "
-            f"columns are {', '.join(csv.columns)!r:.80} ({csv.dialect}), but they must include "
-            f"{', '.join(columns)}. Fix the line."
+            f"header has the columns {', '.join(csv.columns)!r:.80} ({csv.dialect}), but it must "
+            f"include {', '.join(columns)}. Fix the line."
         )
     places = [csv.columns.index(column) for column in columns]
     return ((line, [row[place] for place in places]) for line, row in csv.rows())

@@ -84,7 +84,7 @@ def get_learner(name: str, more: Mapping[str, Learner]) -> Learner:
     """
     learners = {**LEARNERS, **more}
     if name not in learners:
-        raise ConfigError(f"{name!r} is not a learner. Choose one of {', '.join(learners)}.")
+        raise ConfigError(f"There is no learner {name!r}. Choose one of {', '.join(learners)}.")
     return learners[name]
 
 
@@ -102,8 +102,8 @@ def load_classifier(learner: Learner, folder: Path, card: Task) -> Classifier:
         difference = f"{different[0]!r} is in one of them only" if different else "in another order"
         raise DataError(
             f"{folder}: The classifier's {len(names)} labels differ from the {len(card.labels)} "
-            f"labels of {card.name} ({difference}). Delete {folder.parent} to fit the classifier "
-            "again."
+            f"labels of the task {card.name} ({difference}). Delete {folder.parent} to fit the "
+            "classifier again."
         )
     return classifier
 

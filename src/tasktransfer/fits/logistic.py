@@ -158,8 +158,8 @@ def _check_task(card: Task, instances: Sequence[Instance]) -> None:
 def _require_features(features: Features | None) -> Features:
     if features is None:
         raise DataError(
-            "The classifier needs a model's representations, but got none. Choose a learner "
-            "that reads texts, or add a model."
+            "The classifier needs a model's representations, but the fit specifies no model. "
+            "Choose a learner that reads texts, or add a model."
         )
     return features
 

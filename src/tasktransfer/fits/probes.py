@@ -230,8 +230,8 @@ def _require_finite_features(inputs: ProbeInputs, task: str, instances: Sequence
         row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
         instance = instances[row]
         raise DataError(
-            f"{inputs.folder}: For {task}, the representation of instance {instance.id} (dialogue "
-            f"{instance.dialogue_id}) contains the value "
+            f"{inputs.folder}: In the task {task}, the representation of instance {instance.id} "
+            f"(dialogue {instance.dialogue_id}) contains the value "
             f"{features[row][~np.isfinite(features[row])][0]}. Train the stage again with a lower "
             "training.learning_rate, or leave this snapshot out."
         )
@@ -244,10 +244,10 @@ def _check_several_labels(task: str, train: Sequence[Instance]) -> None:
     if len(golds) < 2:
         only = " and ".join(map(repr, train[0].target)) or "no label"
         raise DataError(
-            f"{task}: The probe cannot be fitted, because all {len(train)} training instances, "
-            f"from {train[0].id} (dialogue {train[0].dialogue_id}) to {train[-1].id} (dialogue "
-            f"{train[-1].dialogue_id}), have {only}. Remove the task from probes.tasks, or provide "
-            "more dialogues."
+            f"{task}: The probe cannot be fitted, because all {len(train)} training instances "
+            f"have {only} (from {train[0].id} in dialogue {train[0].dialogue_id} to "
+            f"{train[-1].id} in dialogue {train[-1].dialogue_id}). Remove the task from "
+            "probes.tasks, or provide more dialogues."
         )
 
 

@@ -289,7 +289,7 @@ def _compute_features(
     if node.on is None or node.on.stage is None:
         raise ConfigError(
             f"{node.label}: The learner {node.learner} reads representations, but the fit "
-            "specifies no model for them. Set a stage (on)."
+            "specifies no model for them. Set the key `on` to a stage."
         )
     from tasktransfer.evaluation.features import compute_features  # noqa: PLC0415  # imports torch
 

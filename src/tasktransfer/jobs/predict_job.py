@@ -63,8 +63,8 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
     of, notes = predictor.exported.inputs, list[str]()
     if missing := [name for name in of.query_fields if name not in of.fields]:
         raise ConfigError(
-            f"{folder}: The model also reads {', '.join(missing)}, but their fields are "
-            "unknown. Use tasktransfer.load_model, and pass objects with these fields."
+            f"{folder}: The model also reads the inputs {', '.join(missing)}, but their fields "
+            "are unknown. Use tasktransfer.load_model, and pass objects with these fields."
         )
     inputs = read_inputs(
         *(file, of.scope, of.dialogue, of.fields, notes),

@@ -123,8 +123,8 @@ class Predictor:
         some = [turns] if isinstance(turns, str) else turns
         if not isinstance(some, list | tuple):
             raise DataError(
-                f"dialogues[{number}]: The type is {type(dialogue).__name__}. Pass a string, a "
-                "list of turns, or an object with turns."
+                f"dialogues[{number}]: The dialogue has the type {type(dialogue).__name__}, which "
+                "is not supported. Pass a string, a list of turns, or an object with turns."
             )
         texts = [text for turn in some if (text := _format_turn(number, turn))]
         if not texts:
@@ -154,8 +154,8 @@ def _format_turn(number: int, turn: Any) -> str:
         speaker, text = turn.get("speaker") or "", turn.get("text")
     if not isinstance(text, str) or not isinstance(speaker, str):
         raise DataError(
-            f"dialogues[{number}]: The type of a turn is {type(turn).__name__}. Pass a string, or "
-            "an object with speaker and text."
+            f"dialogues[{number}]: A turn has the type {type(turn).__name__}, which is not "
+            "supported. Pass a string, or an object with speaker and text."
         )
     text, speaker = text.strip(), speaker.strip()
     return f"{speaker}: {text}" if speaker and text else text

@@ -106,10 +106,10 @@ def check_held_out_dialogues(
         for split in splits["train"]:
             if split.dialogue_id in held or split.dialogue_id in tested:
                 raise DataError(
-                    f"{where}: For {task}, the dialogue {split.dialogue_id} (instance {split.id}) "
-                    "is both in the training split of the probe and in a held-out split. Use the "
-                    f"same division of the dialogues into {', '.join(SPLITS)} for the model and "
-                    "for the probe."
+                    f"{where}: In the task {task}, the dialogue {split.dialogue_id} (instance "
+                    f"{split.id}) is both in the training split of the probe and in a held-out "
+                    f"split. Use the same division of the dialogues into {', '.join(SPLITS)} for "
+                    "the model and for the probe."
                 )
 
 
@@ -141,7 +141,7 @@ def _get_released_model(study: Study, node: Fit) -> ModelSpec:
     if not models:
         raise ConfigError(
             f"{node.label}: The learner reads representations, but the fit specifies no model for "
-            "them. Set a stage (on), or a model."
+            "them. Set the key `on` to a stage, or the key `model` to a model."
         )
     return models[0]
 

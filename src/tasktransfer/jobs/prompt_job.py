@@ -134,10 +134,11 @@ def describe_unreadable_answers(
     )
     if fraction > MAX_UNREADABLE_FRACTION:
         raise EndpointError(
-            f"{node.label}: {message}. A score would not measure the model. Change the prompt "
-            "(chat, thinking_tokens, other wordings, more shots), use another model, or remove "
-            f"the task. Answers are cached in {_locate_answers_folder(study, node)}. Remove this "
-            "folder to request the answers again."
+            f"{node.label}: {message}. A score of so few readable answers would not measure the "
+            "model. Change the prompt (chat, thinking_tokens, other wordings, more shots), use "
+            "another model, or remove the task. Answers are cached in "
+            f"{_locate_answers_folder(study, node)}. Remove this folder to request the answers "
+            "again."
         )
     return [message]
 

@@ -157,8 +157,8 @@ def _check_values(
     odd += [source for source, value in values.items() if not np.isfinite(value)]
     if odd:
         raise ConfigError(
-            f"selector {selector.name}, target {target}: The value for {odd[0]} is "
-            f"{values[odd[0]]!r}. Return finite numbers or None, for the requested sources "
+            f"selector {selector.name}, target {target}: The selector returned {values[odd[0]]!r} "
+            f"for the source {odd[0]}. Return finite numbers or None, for the requested sources "
             "only."
         )
 

@@ -143,8 +143,9 @@ def compute_task_score(task: Task, metrics: Mapping[str, Values]) -> Values:
     missing = [key for key in keys if key not in metrics]
     if missing:
         raise RecordError(
-            f"{task.name}: The task is scored by {', '.join(keys)}, but {', '.join(missing)} "
-            f"is missing from {sorted(metrics)}. Evaluate the predictions again."
+            f"{task.name}: The task is scored by the metrics {', '.join(keys)}, but the metric "
+            f"{', '.join(missing)} is missing from {sorted(metrics)}. Evaluate the predictions "
+            "again."
         )
     total = metrics[keys[0]]
     for key in keys[1:]:

@@ -113,8 +113,8 @@ def _check_gold_ratings(task: Task, golds: CodedAnswers) -> None:
         position = golds.texts.index(off[0])
         raise DataError(
             f"{task.name}: Gold answer {int(np.flatnonzero(golds.codes == position)[0])} is "
-            f"{off[0]!r}, which is not on the scale from {' to '.join(task.labels)}. Fix the "
-            "data or the card."
+            f"{off[0]!r}, which is not on the scale from {' to '.join(task.labels)}. Fix the data "
+            "or the task card."
         )
 
 
@@ -132,6 +132,6 @@ def _check_gold_labels(task: Task, golds: CodedAnswers) -> None:
     if unknown.size:
         position = int(golds.rows[unknown[0]])
         raise DataError(
-            f"{task.name}: Gold answer {position} is {golds.get_answers(position)!r}, but the "
-            f"labels are {', '.join(task.labels)}. Fix the data or the card."
+            f"{task.name}: Gold answer {position} is {golds.get_answers(position)!r}, which is "
+            f"not one of the labels {', '.join(task.labels)}. Fix the data or the task card."
         )

@@ -49,8 +49,8 @@ def select_block_rows(
     if count < size or (drop_last and count <= size):
         left = f", and release_compat leaves the last {size} out" if count >= size else ""
         raise DataError(
-            f"P@1,{size}: The {count} rows are too few for a block of {size}{left}. Use a larger "
-            "test set, or set evaluation.block to a smaller number."
+            f"P@1,{size}: The test set has {count} rows, which are too few for a block of "
+            f"{size}{left}. Use a larger test set, or set evaluation.block to a smaller number."
         )
     cuts = range(0, count, size)
     begins = np.array(cuts[:-1] if drop_last else cuts)

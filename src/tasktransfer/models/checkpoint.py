@@ -219,8 +219,8 @@ def _check_size(config: Any, start: str, tensors: int, elements: int) -> None:
 
 def _raise_size_error(start: str, asked: str, held: str) -> NoReturn:
     raise ModelError(
-        f"{start}: config.json specifies {asked}, but its files contain {held}. Use "
-        "config.json and weights from the same checkpoint."
+        f"{start}: The file config.json specifies {asked}, but the weight files contain {held}. "
+        "Use config.json and weights from the same checkpoint."
     )
 
 
@@ -314,8 +314,9 @@ def _detect_family(model: Any, start: str) -> Family:
     change = float((outputs[0] - outputs[1]).abs().max() / outputs[0].abs().max())
     if not math.isfinite(change):
         raise ModelError(
-            f"{start}: The model's outputs are NaN or infinite, although its weights are "
-            "finite, so they are damaged or of another architecture. Use another checkpoint."
+            f"{start}: The model's outputs are NaN or infinite, although its weights are finite, "
+            "so the weights are damaged or belong to another architecture. Use another "
+            "checkpoint."
         )
     return "encoder" if change > 1e-6 else "decoder"
 

@@ -75,9 +75,8 @@ def write_encoder(
     if encoder.adapters is not None or encoder.reads == "pair":
         what = "compares two segments" if encoder.reads == "pair" else "has bottleneck adapters"
         raise ModelError(
-            f"models[].{'reads' if encoder.reads == 'pair' else 'adapter_reduction'}: The "
-            f"model {what}, which the model formats of transformers cannot represent. Export "
-            "another model."
+            f"models[].{'reads' if encoder.reads == 'pair' else 'adapter_reduction'}: The model "
+            f"formats of transformers cannot represent a model that {what}. Export another model."
         )
     encoder.module.eval()
     head = encoder.heads[task]

@@ -38,9 +38,9 @@ def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
     rows = [sequences[index] for index in range(len(second_starts))]
     if any(start >= len(row) for row, start in zip(rows, second_starts, strict=True)):
         raise ModelError(
-            "A sequence has only one segment, but this model compares two segments. Use the model "
-            "for tasks with a question about a context. Delete data/encoded if an earlier version "
-            "wrote it."
+            "A sequence has only one segment, but this model compares two segments. Use the "
+            "model for tasks with a question about a context. Delete the folder data/encoded if "
+            "an earlier version of tasktransfer wrote it."
         )
     both = list(zip(rows, second_starts, strict=True))
     first = [row[:start] for row, start in both]

@@ -116,7 +116,7 @@ def _match_parts(
     into = start.into or start.parts
     if len(into) != len(start.parts):
         raise ConfigError(
-            f"starts.into: There are {len(into)} names ({', '.join(into)}) for "
+            f"starts.into: The list has {len(into)} names ({', '.join(into)}) for "
             f"{len(start.parts)} parts ({', '.join(start.parts)}). Give one name per part."
         )
     return list(zip(start.parts, into, strict=True))
@@ -140,10 +140,10 @@ def _merge_sources(sources: Sequence[_Source], target: str, base: Tensors) -> Te
     (way, *others) = ways
     if others or (len(sources) > 1 and way is None):
         raise ConfigError(
-            f"starts: {len(sources)} parts are merged into {target} "
-            f"({', '.join(s.part for s in sources)}), but their values of merged are "
-            f"{', '.join(sorted(map(str, ways)))}. Set merged to the same method for all of these "
-            f"parts, {', '.join(MERGED)} or ties."
+            f"starts: The {len(sources)} parts ({', '.join(s.part for s in sources)}) are merged "
+            f"into {target}, but their values of the key merged differ "
+            f"({', '.join(sorted(map(str, ways)))}). Set merged to the same method for all of "
+            f"these parts, {', '.join(MERGED)} or ties."
         )
     first = sources[0]
     if way is None or len(sources) == 1:
@@ -198,7 +198,8 @@ def _replace_parameters(part: Parameters, tensors: Tensors, way: str) -> None:
     problem = _describe_difference(tensors, part)
     if problem:
         raise ModelError(
-            f"starts: {way} is not possible ({problem}). Use a part of the same architecture."
+            f"starts: The replacement {way} is not possible ({problem}). Use a part of the same "
+            "architecture."
         )
     for name, parameter in part.items():
         parameter.copy_(tensors[name])

@@ -53,8 +53,8 @@ def _reject_free_text(file: Path, rows: pa.Table, column: str, task: Task | None
     for texts in rows[column].to_pylist():
         if not all(_is_label(text, task) for text in texts):
             raise RecordError(
-                f"{file}: In {rows['task'][0]}, the {column} {texts[0][:40]!r} is not a label of "
-                "the task, so it may quote a dialogue. If you may share this text, add "
+                f"{file}: The {column} {texts[0][:40]!r} is not a label of the task "
+                f"{rows['task'][0]}, so it may quote a dialogue. If you may share this text, add "
                 "--with-text."
             )
 

@@ -135,7 +135,10 @@ def pack_results(
         )
     lacking = len(study.plan.nodes) - len(rows)
     if lacking:
-        say(f"left out: {format_quantity(lacking, 'unfinished node')} of {study.config_file}")
+        say(
+            f"The pack does not contain {format_quantity(lacking, 'unfinished node')} of "
+            f"{study.config_file}."
+        )
     there = [name for name in tables if (results / name).is_file()]
     rows += [_build_table_row(results, name) for name in there]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)

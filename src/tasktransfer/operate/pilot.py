@@ -228,11 +228,10 @@ def _submit_script(path: Path, after: list[str], before: Mapping[str, str]) -> s
     number = read_job_id(done.stdout)
     if number is None:
         raise ConfigError(
-            f"{path}: sbatch printed {done.stdout.strip()!r}, which does not contain exactly "
-            "one job ID, so later jobs cannot wait for this job. Look for the job with squeue, "
-            "cancel it with scancel, and call sbatch itself instead of a wrapper, or submit the "
-            "scripts by hand. "
-            f"Jobs submitted before: {submitted}."
+            f"{path}: The output of sbatch does not contain exactly one job ID, so later jobs "
+            f"cannot wait for this job ({done.stdout.strip()!r}). Look for the job with squeue, "
+            "and cancel it with scancel. Then call sbatch itself instead of a wrapper, or submit "
+            f"the scripts by hand. Jobs submitted before: {submitted}."
         )
     return number
 

@@ -198,8 +198,8 @@ def read_brought_frame(path: Path, frame: Frame) -> pd.DataFrame:
     found = read_statistic_frame(path, remedy)
     if frame.columns and list(found) != list_column_names(frame.columns):
         raise RecordError(
-            f"{path}: The table was written by another version of tasktransfer. Delete it to "
-            "create it again."
+            f"{path}: The table was written by another version of tasktransfer. Delete the file "
+            "to create it again."
         )
     return found
 

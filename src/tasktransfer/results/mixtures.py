@@ -49,8 +49,9 @@ class Comparison:
             what, *of = aspect
             for name, left, right in iterate_differences(first, value, what):
                 raise RecordError(
-                    f"The records cannot be compared, because {' of '.join([name, *of])} is "
-                    f"{left!r} in {where}, but {right!r} in {path}. {_REMEDIES.get(what, _REMEDY)}."
+                    "The records cannot be compared, because the value of "
+                    f"{' of '.join([name, *of])} is {left!r} in {where}, but {right!r} in {path}. "
+                    f"{_REMEDIES.get(what, _REMEDY)}."
                 )
 
 

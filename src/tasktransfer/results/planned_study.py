@@ -66,8 +66,8 @@ class PlannedStudy:
                 return choice
         known = ", ".join(choice.name for choice in self.plan.choices) or "none"
         raise ConfigError(
-            f"{self.config_file}: The study has no choice {name!r}. Use one of {known}; further "
-            "choices may follow once these are made."
+            f"{self.config_file}: The study has no selection with the name {name!r}. Use one of "
+            f"{known}; further selections may follow once these are made."
         )
 
     def get_choice_path(self, choice: Choice) -> str:
@@ -102,8 +102,8 @@ def read_choice(results: str | Path, name: str) -> Any | None:
         return json_text.read(path)
     except (OSError, ValueError) as error:
         raise RecordError(
-            f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
-            "repeat the selection."
+            f"{path}: The file is damaged ({error!r}). Delete the file, and run the study again "
+            "to repeat the selection."
         ) from error
 
 

@@ -218,8 +218,9 @@ class _InputRevisions:
             version = get_own_tiny_version(dataset)
             if not version and dataset not in PARTS:
                 raise ConfigError(
-                    f"data.release: The tiny world does not contain {dataset}, only "
-                    f"{', '.join(PARTS)}. Set data.release to the folder of a {dataset} release."
+                    f"data.release: The tiny world does not contain the dataset {dataset}, but "
+                    f"only {', '.join(PARTS)}. Set data.release to the folder of a {dataset} "
+                    "release."
                 )
             world = compute_tiny_revision(self.config)
             return compute_digest([world, version]) if version else world

@@ -283,8 +283,8 @@ def _check_order(path: Path, table: pa.Table) -> None:
         wrong = np.flatnonzero(of_task != np.arange(len(of_task)))
         if wrong.size:
             raise RecordError(
-                f"{path}: Task {task} has instance {of_task[wrong[0]]} in place of instance "
-                f"{wrong[0]} of the split, because rows are missing, repeated or out of order"
+                f"{path}: The task {task} has the instance {of_task[wrong[0]]} in place of the "
+                f"split's instance {wrong[0]}, because rows are missing, repeated or out of order"
             )
 
 

@@ -189,7 +189,7 @@ class Parameters(TypedDict):
 
     all: Annotated[Positive, Field(description="number of all parameters, including task heads")]
     learnable: Annotated[
-        Positive, Field(description="number of parameters without fixed parameters (positions)")
+        Positive, Field(description="number of parameters without fixed position embeddings")
     ]
     trained: Annotated[Positive, Field(description="number of parameters that the stage trains")]
 
@@ -210,8 +210,8 @@ class Cost(TypedDict):
             Field(
                 description=(
                     "optimized code paths that were used: packed, attention, dropout, trees, "
-                    "first_tokens or workers; float32_heads means that logits are not rounded to "
-                    "bfloat16"
+                    "first_tokens or workers. The entry float32_heads means that logits are not "
+                    "rounded to bfloat16"
                 )
             ),
         ]
@@ -221,9 +221,10 @@ class Cost(TypedDict):
             Amount | None,
             Field(
                 description=(
-                    "energy that the device used during the training, divided by the number of "
-                    "slots of the GPU; measured only in the process that finished the training; "
-                    "null if the device does not report energy; absent in old records"
+                    "energy in joules that the device used during the training, divided by the "
+                    "number of training slots of the GPU. Only the process that finished the "
+                    "training is measured. The value is null if the device does not "
+                    "report energy, and absent in old records"
                 )
             ),
         ]
@@ -285,7 +286,10 @@ class Provenance(TypedDict):
         Annotated[
             Host,
             Field(
-                description=("present only if known; absent in old records and in records of fits")
+                description=(
+                    "host on which the job ran; absent if it is unknown, in old records, and in "
+                    "records of fits"
+                )
             ),
         ]
     ]
@@ -330,10 +334,10 @@ class Record(TypedDict):
             dict[str, dict[str, float]],
             Field(
                 description=(
-                    "counts and values reported by the job. Derived data: counts from its recipe, "
-                    "by name. Prompted model: numbers of prompts, of answers that match no "
-                    "choice, of tokens and of requests. Source selector: its value for each "
-                    "target and source"
+                    "counts and values reported by the job. A job of derived data reports the "
+                    "counts of its recipe by name. A prompted model reports numbers of prompts, "
+                    "of answers that match no choice, of tokens and of requests. A source "
+                    "selector reports its value for each target and source"
                 )
             ),
         ]

@@ -116,7 +116,7 @@ class Study(PlannedStudy):
             return replace(named[0], settings={}, recipe="", uses=())
         raise ConfigError(
             f"{self.config_file}: The study does not read the dataset {dataset!r}. Choose one of "
-            "its datasets."
+            "the study's datasets."
         )
 
     def get_instances_folder(self, dataset: str) -> str:

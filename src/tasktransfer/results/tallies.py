@@ -218,8 +218,9 @@ def _check_predictions(
     for key, wanted in wanted_by.items():
         if rows.num_rows != wanted:
             raise RecordError(
-                f"{file}: The file has {rows.num_rows} instances of {name}, but {key} in its "
-                f"record is {wanted}. Delete both files and run snakemake again."
+                f"{file}: The file has {rows.num_rows} instances of the task {name}, but the "
+                f"value of {key} in its record is {wanted}. Delete both files and run snakemake "
+                "again."
             )
     task = get_task(record["node"]["dataset"], name)
     fidelity = get_recorded_scoring(record["node"]["identity"])
@@ -241,9 +242,9 @@ def _check_result(
         recorded = recorded_measures.get(key)
         if recorded is None or not abs(recorded - value) <= _AGREE:
             raise RecordError(
-                f"{file}: The predictions for {name} have {key} {float(value):.6f}, but the record "
-                f"contains {recorded}, so one of the two files was changed. Delete both files and "
-                "run snakemake again."
+                f"{file}: The {key} of the predictions for the task {name} is {float(value):.6f}, "
+                f"but the record contains {recorded}, so one of the two files was changed. Delete "
+                "both files and run snakemake again."
             )
 
 

@@ -125,10 +125,10 @@ def select_sources_from_tables(
     if len(holes):
         first = holes.iloc[0]
         raise RecordError(
-            f"{len(holes)} single-source or baseline runs are missing, for example "
-            f"{first['dataset']} {first['model']} {first['algorithm']} {first['source']} -> "
-            f"{first['target']} seed {first['seed']} ({first['reason']}). Run the missing runs, "
-            "because sources must not be selected from an incomplete table."
+            f"The results lack {len(holes)} single-source or baseline runs, for example "
+            f"{first['dataset']}, model {first['model']}, algorithm {first['algorithm']}, "
+            f"{first['source']} -> {first['target']}, seed {first['seed']} ({first['reason']}). "
+            "Run the missing runs, because sources must not be selected from an incomplete table."
         )
     deltas = tables["deltas"]
     deltas = deltas if choose_by == "test" else select_dev_deltas(deltas, tables["transfer_runs"])
@@ -190,7 +190,7 @@ def _check_completeness(dataset: str, rows: pd.DataFrame) -> None:
     if holes:
         source, target, model, algorithm, seed = holes[0]
         raise RecordError(
-            f"{dataset}: {len(holes)} cells have no delta, for example {model} {algorithm} "
-            f"{source} -> {target} seed {seed}. Run the missing runs, because sources must not be "
-            "selected from an incomplete table."
+            f"{dataset}: The results lack the deltas of {len(holes)} cells, for example model "
+            f"{model}, algorithm {algorithm}, {source} -> {target}, seed {seed}. Run "
+            "the missing runs, because sources must not be selected from an incomplete table."
         )

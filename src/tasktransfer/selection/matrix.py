@@ -72,7 +72,8 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
     for k in ks:
         if k > most:
             raise ConfigError(
-                f"--k {k}: {path} has only {most} sources. Choose numbers from 1 to {most}."
+                f"--k {k}: The matrix {path} has only {most} sources. Choose numbers from 1 to "
+                f"{most}."
             )
     return compute_regret(matrices, tuple(sorted({1, *(ks or KS)}))), notes
 
@@ -124,7 +125,7 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in NEEDED if name not in columns]
     if missing:
         raise DataError(
-            f"{path}: {format_missing_columns(missing)} A matrix has {', '.join(NEEDED)} and a "
+            f"{path}: {format_missing_columns(missing)} A matrix needs {', '.join(NEEDED)} and a "
             "column for each selector. Rename your columns, or add the missing columns."
         )
     taken = [name for name in (RANDOM, SOURCE_MEAN) if name in columns]
@@ -162,9 +163,9 @@ def _read_number(file: CsvFile, line: int, name: str, cell: str) -> float:
         return math.nan
     if _NUMBER.fullmatch(cell.strip()) is None or not math.isfinite(float(cell)):
         raise DataError(
-            f"{format_location(file.path, line)}, column {name}: {cell!r:.60} is not a number "
-            f"({file.dialect}), but only the columns model, source, target, dataset and algorithm "
-            "may contain text. Remove the column, or leave the cell empty."
+            f"{format_location(file.path, line)}, column {name}: The value {cell!r:.60} is not a "
+            f"number ({file.dialect}). Only the columns model, source, target, dataset and "
+            "algorithm may contain text. Remove the column, or leave the cell empty."
         )
     return float(cell)
 

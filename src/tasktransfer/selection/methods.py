@@ -195,8 +195,8 @@ def register_selector(selector: Selector) -> None:
     """
     if not isinstance(selector, Selector):
         raise ConfigError(
-            f"SELECTORS contains {selector!r}, which is not a Selector. Replace or remove this "
-            "item."
+            f"The list SELECTORS contains {selector!r}, which is not a Selector. Replace or "
+            "remove this item."
         )
     if selector.name in _OF_PACKAGE:
         raise ConfigError(

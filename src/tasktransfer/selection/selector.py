@@ -105,5 +105,5 @@ def find_selector(name: str, selectors: Mapping[str, Selector]) -> Selector:
         ConfigError: no selector has this name.
     """
     if name not in selectors:
-        raise ConfigError(f"{name!r} is not a selector. Choose one of {', '.join(selectors)}.")
+        raise ConfigError(f"There is no selector {name!r}. Choose one of {', '.join(selectors)}.")
     return selectors[name]

@@ -30,7 +30,10 @@ def build_encoder_text(task: Task, instance: Instance) -> tuple[str, str]:
         DataError: the instance has no value for a field of the card's query.
     """
     if task.kind == "multiple_choice":
-        raise ValueError(f"{task.name}: The task is multiple choice. Use build_option_texts.")
+        raise ValueError(
+            f"{task.name}: The function cannot build the text of a multiple-choice task. Use "
+            "build_option_texts."
+        )
     return fill_template(task, instance, task.query, instance.query), instance.context
 
 
@@ -149,10 +152,10 @@ def fill_template(task: Task, instance: Instance, template: str, fields: dict[st
         name = match[1]
         if name not in fields:
             raise DataError(
-                f"instance {instance.id!r} of {task.name}: The template {template!r} needs "
-                f"the field {name!r}, but the instance has "
-                f"{'only ' + ', '.join(sorted(fields)) if fields else 'no fields'}. "
-                "Read the release again, or fix the card's template."
+                f"instance {instance.id!r} of {task.name}: The template {template!r} needs the "
+                f"field {name!r}, but the instance has "
+                f"{'only ' + ', '.join(sorted(fields)) if fields else 'no fields'}. Read the "
+                "release again, or fix the template of the task card."
             )
         return fields[name]
 

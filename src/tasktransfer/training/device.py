@@ -107,8 +107,8 @@ def read_slots_per_gpu() -> int:
     text = os.environ.get(SLOTS_VARIABLE, "1")
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(
-            f"{SLOTS_VARIABLE}={text}: The value must be a positive integer. Correct it, or unset "
-            "the variable."
+            f"{SLOTS_VARIABLE}={text}: The value must be a positive integer. Correct the value, "
+            "or unset the variable."
         )
     return int(text)
 

@@ -52,7 +52,7 @@ def read_min_seconds() -> float:
     if not seconds >= 0:
         raise ConfigError(
             f"{MIN_SECONDS_VARIABLE}={text}: The value must be a non-negative number of seconds. "
-            "Correct it, or unset the variable."
+            "Correct the value, or unset the variable."
         )
     return seconds
 

@@ -392,16 +392,16 @@ def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
         counts = {first: len(split), task: len(other)}
         if len(split.ids) != len(other.ids) or len(split) != len(other):
             raise DataError(
-                f"sampler together: The training splits of {first} and {task} have {counts[first]} "
-                f"and {counts[task]} examples. Choose tasks that annotate the same instances, or "
-                "use another sampler."
+                f"sampler together: The training split of {first} has {counts[first]} examples, "
+                f"but the training split of {task} has {counts[task]}. Choose tasks that annotate "
+                "the same instances, or use another sampler."
             )
         pairs = enumerate(zip(split.ids, other.ids, strict=True))
         different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
         if different:
             index, (ours, another) = different
             raise DataError(
-                f"sampler together: Instance {index} is {ours!r} in {first}, but {another!r} in "
-                f"{task}. Choose tasks that annotate the same instances in the same order, or use "
-                "another sampler."
+                f"sampler together: The instance with the index {index} is {ours!r} in the task "
+                f"{first}, but {another!r} in the task {task}. Choose tasks that annotate the "
+                "same instances in the same order, or use another sampler."
             )

@@ -46,8 +46,8 @@ def get_selecting_measure(stage: Stage, tasks: Mapping[str, Task]) -> Measure:
         offered += [] if family in ("encoder", "dual_encoder") else ["perplexity"]
         if name not in offered:
             raise ConfigError(
-                f"selection.measure: {name!r} is not available for {family} models on {task}. "
-                f"Choose one of {', '.join(offered)}."
+                f"selection.measure: The measure {name!r} is not available for {family} models on "
+                f"{task}. Choose one of {', '.join(offered)}."
             )
     return MEASURES[name]
 

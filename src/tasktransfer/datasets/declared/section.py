@@ -79,7 +79,7 @@ class DialogueSection(Section):
         default=None,
         description=(
             "field with the list of a row's turns. A path such as rounds[] or rounds[].turns "
-            "joins several consecutive lists. Null if each row is an utterance"
+            "joins several consecutive lists. Set the key to null if each row is an utterance"
         ),
     )
     text: FieldPath | Texts | None = Field(
@@ -87,8 +87,8 @@ class DialogueSection(Section):
         description=(
             "field with the text of a turn. A path such as content[].text joins several parts by "
             "spaces. A list such as [question, reply] reads two turns from each object, and the "
-            "field names become the speakers unless speaker is set. Null if the turns are plain "
-            "texts"
+            "field names become the speakers unless speaker is set. Set the key to null if the "
+            "turns are plain texts"
         ),
     )
     speaker: FieldPath | None = Field(
@@ -100,7 +100,7 @@ class DialogueSection(Section):
         description=(
             "field with the name of the dialogue. Write {field: number, per: split} if the "
             "names are unique only within a split, or per: file if they are unique only within a "
-            "file. Null to name dialogues by file and row"
+            "file. Set the key to null to name dialogues by file and row"
         ),
     )
     order: FieldPath | None = Field(

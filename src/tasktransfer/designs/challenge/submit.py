@@ -207,7 +207,7 @@ def _check_same_instances(
             difference = f"row {number}: {a}, {b}"
             break
     raise RecordError(
-        f"{first.predictions_path}: The instances differ from the instances of "
+        f"{first.predictions_path}: The instances differ from the instances in the file "
         f"{other.predictions_path} ({difference}). Run both stages again on the same data."
     )
 

@@ -189,8 +189,8 @@ class EmpatheticConfig(CommonConfig):
     release_compat: bool = Field(
         default=False,
         description=(
-            "true to follow the paper's code: put the best label last, keep the spelling of "
-            "newsgroups, and drop the last block of P@1"
+            "true to follow the paper's code, which puts the best label last, keeps the spelling "
+            "of newsgroups and drops the last block of P@1"
         ),
     )
 

@@ -209,7 +209,7 @@ class PretrainingConfig(Overrides):
     retrieval: bool = Field(
         default=True,
         description=(
-            "false to skip this stage for retrieval, so that its methods start from the released "
+            "false to skip this stage for retrieval methods, which then start from the released "
             "checkpoint"
         ),
     )

@@ -225,8 +225,8 @@ class ProbesSection(Section):
     release_compat: bool = Field(
         default=False,
         description=(
-            "true to follow the released code: sum of last states, one-vs-rest for all probes, "
-            "and snapshot selection by BLEU-2 with hypothesis and reference exchanged"
+            "true to follow the released code, which sums the last states, fits all probes "
+            "one-vs-rest, and selects snapshots by BLEU-2 with hypothesis and reference exchanged"
         ),
     )
     C: Annotated[float, Field(gt=0), NUMBER] = Field(
@@ -250,7 +250,7 @@ class ProbesSection(Section):
         description=(
             "text file of word vectors, with a word and its numbers per line, or the folder of "
             "an encoder whose input embeddings are used. If vectors are given, snapshots are "
-            "also selected by vector measures. Null to use no vectors"
+            "also selected by vector measures. Set the key to null to use no vectors"
         ),
     )
     human_judgements: UserPath | None = Field(

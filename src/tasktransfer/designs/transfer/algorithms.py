@@ -31,8 +31,8 @@ def _build_baseline(sources: Tasks, target: str) -> list[Step]:
     """
     if sources:
         raise ConfigError(
-            f"{target}: The baseline cannot have sources, but got {', '.join(sources)}. Remove the "
-            "sources."
+            f"{target}: The baseline cannot have sources, but its sources are "
+            f"{', '.join(sources)}. Remove the sources."
         )
     return [_build_step((target,), (target,))]
 
@@ -178,15 +178,17 @@ def build_steps(algorithm: str, sources: Tasks, target: str) -> list[Step]:
     """
     if algorithm not in ALGORITHMS:
         raise ConfigError(
-            f"{algorithm!r} is not an algorithm. Choose one of {', '.join(ALGORITHMS)}."
+            f"There is no transfer algorithm {algorithm!r}. Choose one of {', '.join(ALGORITHMS)}."
         )
     if algorithm != "baseline" and not sources:
-        raise ConfigError(f"{target}: {algorithm} needs at least one source. Add a source task.")
+        raise ConfigError(
+            f"{target}: The algorithm {algorithm} needs at least one source. Add a source task."
+        )
     if target in sources:
         raise ConfigError(f"{target}: A task cannot be its own source. Choose another source.")
     if len(set(sources)) != len(sources):
         raise ConfigError(
-            f"{target}: The sources {', '.join(sources)} contain a duplicate. List each source "
-            "once."
+            f"{target}: The list of sources {', '.join(sources)} contains a duplicate. List each "
+            "source once."
         )
     return ALGORITHMS[algorithm](sources, target)

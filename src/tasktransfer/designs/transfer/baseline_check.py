@@ -62,8 +62,8 @@ def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
     except (KeyError, TypeError, ValueError) as error:
         path = Path(results, get_relative_choice_path(LEARNED_TARGETS))
         raise RecordError(
-            f"{path}: The file is damaged ({error!r}). Delete it, and run the study again to "
-            "repeat the selection."
+            f"{path}: The file is damaged ({error!r}). Delete the file, and run the study again "
+            "to repeat the selection."
         ) from error
 
 

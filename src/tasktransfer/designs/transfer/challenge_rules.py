@@ -98,8 +98,9 @@ def check_challenge_rules(config: TransferConfig, run_name: RunName) -> None:
     )
     if problems:
         raise ConfigError(
-            f"study {config.study}, {algorithm} of {target} with {model}: {problems[0]}. Fix "
-            "the config, or set rules: free (a study with these rules cannot be submitted)."
+            f"study {config.study}: The algorithm {algorithm} cannot run on the target {target} "
+            f"with the model {model}. {problems[0]}. Fix the config, or set rules: free (then the "
+            "study cannot be submitted)."
         )
 
 

@@ -86,7 +86,10 @@ def end_racing_round(study: Study, name: str) -> None:
     share = config.racing.keep[number - 1]
     kept = choose_continuing_pairs(frames["deltas"], frames["transfer_runs"], so_far, share)
     write_choice(study.config.results, name, kept)
-    print(f"{name}: {len(kept)} pairs continue, with {config.racing.seeds[number]} seeds in all.")
+    print(
+        f"{name}: The next round trains {len(kept)} pairs with "
+        f"{config.racing.seeds[number]} seeds in all."
+    )
 
 
 def select_sources(study: Study, name: str) -> None:

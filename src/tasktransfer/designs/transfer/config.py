@@ -131,8 +131,9 @@ class TransferConfig(CommonConfig):
     ) = Field(
         default=None,
         description=(
-            "list of transfer algorithms, or `all` for those of the paper; the baseline always "
-            "runs, and [] runs no other algorithm; null means `all`, or [] if no task has a source"
+            "list of transfer algorithms, or `all` for the algorithms of the paper. The baseline "
+            "always runs, and [] runs no other algorithm. The value null means `all`, or [] if "
+            "no task has a source"
         ),
     )
     controls: Annotated[
@@ -143,9 +144,9 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "controls with which every single-source transfer is compared, in addition to the "
-            "baseline; the default is longer_baseline in studies of multitask_finetune with a "
-            "recipe, and otherwise no control"
+            "controls that are compared with each single-source transfer, in addition to the "
+            "baseline. If the key is omitted, studies of multitask_finetune with a recipe run "
+            "longer_baseline, except in a race or under the challenge's rules"
         ),
     )
     references: Annotated[
@@ -156,9 +157,10 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "simple predictors that are evaluated on the same instances; the report compares each "
-            "baseline with these references, with an interval; contrastive_logistic fine-tunes "
-            "the encoders, and is compared with all methods"
+            "simple predictors that are evaluated on the same instances as the models. The "
+            "report compares each baseline with these references, with a confidence interval. "
+            "The reference contrastive_logistic fine-tunes the encoders, and is compared with "
+            "all methods instead"
         ),
     )
     selectors: Annotated[
@@ -169,45 +171,45 @@ class TransferConfig(CommonConfig):
     ] = Field(
         default=(),
         description=(
-            "methods that rank the sources of each target before training; the finished transfers "
-            "show the quality of the ranking (docs/selection.md)"
+            "methods that rank the sources of each target before training; the report compares "
+            "each ranking with the results of the finished transfers (docs/selection.md)"
         ),
     )
     racing: RacingConfig | None = Field(
         default=None,
         description=(
-            "racing: further seeds are trained only for pairs with high dev scores on the first "
-            "seeds; null to train all pairs with all seeds"
+            "settings of racing, in which further seeds are trained only for pairs with high dev "
+            "scores on the first seeds; null to train all pairs with all seeds"
         ),
     )
     check_baselines: bool = Field(
         default=False,
         description=(
-            "true to train the targets' baselines first, and then only transfers to targets whose "
-            "baseline has a higher dev score than all references; the selection is made once, in "
-            "tables/learned_targets.json"
+            "true to train the targets' baselines first, and to train transfers only to targets "
+            "whose baseline has a higher dev score than all simple references. The selection is "
+            "made once, and is stored in tables/learned_targets.json"
         ),
     )
     learning_curve: bool = Field(
         default=False,
         description=(
-            "true to train the targets' baselines also on 25, 50 and 75 % of the training "
-            "dialogues, with each seed, so that tasktransfer learning-curve includes fine-tuning"
+            "true to train each target's baseline also on 25, 50 and 75 % of the training "
+            "dialogues, so that `tasktransfer learning-curve` includes fine-tuned models"
         ),
     )
     baseline_seeds: Seeds | None = Field(
         default=None,
         description=(
-            "seeds of the baselines, which must include `seeds`; further seeds reduce noise, "
-            "because every cell of a target depends on its baseline; null to use `seeds`"
+            "seeds of the baselines, which must include `seeds`. Every cell of a target depends "
+            "on its baseline, so more seeds reduce the noise. Set the key to null to use `seeds`"
         ),
     )
     pairs: Pairs = Field(
         default=None,
         description=(
-            "task pairs, within or across datasets: all, or a list of source and target "
-            "(Dataset/task); by default, all pairs within each dataset if neither sources nor "
-            "targets is set"
+            "pairs of a source and a target task, within or across datasets: all, or a list of "
+            "source and target (Dataset/task). If neither sources nor targets is set, the "
+            "default is all pairs within each dataset"
         ),
     )
     sources: Patterns | None = Field(
@@ -219,8 +221,8 @@ class TransferConfig(CommonConfig):
     allow_leaks: Annotated[tuple[Leak, ...], LIST, DISTINCT] = Field(
         default=(),
         description=(
-            "pairs of datasets, as 'Source > Target', in which the source may train on test "
-            "dialogues of the target"
+            "pairs of datasets, written as 'Source > Target', for which the training data of the "
+            "source may contain test dialogues of the target"
         ),
     )
     checkpoints: TransferCheckpoints = Field(

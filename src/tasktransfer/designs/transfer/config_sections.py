@@ -91,8 +91,8 @@ class TransferTraining(TrainingConfig):
     recipe: Literal["auto"] | None = Field(
         default=None,
         description=(
-            "auto to derive keys of this section that the file does not set, and models[].reads, "
-            "from the model's family and size; null to set these keys as in the paper"
+            "auto to derive the omitted keys of this section, and models[].reads, from the "
+            "model's family and size; null to use the paper's values for these keys"
         ),
     )
 

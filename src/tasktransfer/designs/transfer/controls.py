@@ -122,13 +122,13 @@ def build_control_steps(
         ConfigError: the control is unknown, or has the wrong number of sources.
     """
     if control not in CONTROLS:
-        raise ConfigError(f"{control!r} is not a control. Choose one of {', '.join(CONTROLS)}.")
+        raise ConfigError(f"There is no control {control!r}. Choose one of {', '.join(CONTROLS)}.")
     expected = int(control in PAIR_CONTROLS)
     if len(sources) != expected:
         sources_text = ", ".join(sources) or "none"
         raise ConfigError(
             f"{control} of {target}: The control must have {format_quantity(expected, 'source')}, "
-            f"but got {sources_text}. Change its sources."
+            f"but its sources are {sources_text}. Change the sources of the control."
         )
     return CONTROLS[control](sources, target, settings)
 

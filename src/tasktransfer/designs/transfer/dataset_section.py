@@ -40,10 +40,11 @@ class PairsSection(Section):
     """Sources, targets or pairs of a dataset."""
 
     sources: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="tasks to train on as sources, or all for every task in tasks"
+        default=ALL, description="source tasks to train on; all to use every task in the key tasks"
     )
     targets: Literal["all"] | AnyTaskNames = Field(
-        default=ALL, description="tasks to evaluate as targets, or all for every task in tasks"
+        default=ALL,
+        description="target tasks to evaluate on; all to use every task in the key tasks",
     )
     pairs: Annotated[tuple[Pair, ...], LIST, DISTINCT] | None = Field(
         default=None,

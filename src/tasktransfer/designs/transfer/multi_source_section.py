@@ -49,8 +49,9 @@ class MultiSourceConfig(Section):
     ] = Field(
         default="off",
         description=(
-            "off for no runs with several sources; named to use the targets and sources in the "
-            "key named; or auto to select targets and sources from the single-source results"
+            "`off` to train on no more than one source, `named` to use the targets and sources "
+            "in the key named, or `auto` to select targets and sources from the single-source "
+            "results"
         ),
     )
     named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(
@@ -73,8 +74,8 @@ class MultiSourceConfig(Section):
     choose_by: Chooser = Field(
         default="dev",
         description=(
-            "split whose scores determine the sources in mode auto, or selector that ranks the "
-            "sources; the value test follows the paper, but the same scores then select and "
+            "split whose scores select the sources in mode auto, or a selector that ranks the "
+            "sources. The value `test` follows the paper, but the same scores then select and "
             "evaluate the runs"
         ),
     )

@@ -280,9 +280,9 @@ def _plan_across_datasets(builder: PlanBuilder, inputs: _PlanInputs, run_name: R
     tasks = [*resolve_sources(dataset, sources), (dataset, target)]
     if len(sources) > 1 and algorithm != "sequential":
         raise ConfigError(
-            f"{algorithm} of {target}: The sources {', '.join(sources)} are from other datasets, "
-            "but a training run reads only one dataset. Use one source, or the algorithm "
-            "sequential."
+            f"{algorithm} of {target}: The sources {', '.join(sources)} are from other datasets "
+            "than the target, but a training run reads only one dataset. Use one source, or the "
+            "algorithm sequential."
         )
     before: Stage | None = None
     for owner, task in tasks:

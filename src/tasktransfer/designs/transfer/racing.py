@@ -53,8 +53,8 @@ class RacingConfig(Section):
     def _check_rounds(self) -> Self:
         if list(self.seeds) != sorted(set(self.seeds)):
             raise ValueError(
-                f"The numbers of seeds, {list(self.seeds)}, do not increase. Sort them, and remove "
-                "duplicates."
+                f"The numbers of seeds {list(self.seeds)} must increase from round to round. Sort "
+                "the numbers, and remove duplicates."
             )
         if len(self.keep) != len(self.seeds) - 1:
             raise ValueError(
@@ -116,7 +116,7 @@ def read_race(racing: RacingConfig | None, seeds: Sequence[int], results: str) -
         except (KeyError, TypeError) as error:
             path = Path(results, get_relative_choice_path(format_choice_name(number)))
             raise RecordError(
-                f"{path}: The file is damaged ({error!r}). Delete it to create it again."
+                f"{path}: The file is damaged ({error!r}). Delete the file to create it again."
             ) from error
     return Race(rounds, tuple(kept))
 

@@ -79,15 +79,15 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
             )
         problem = "a target in several datasets" if matches else "not a target of the study"
         raise ConfigError(
-            f"--target: {target!r} is {problem}.{suggest_name(target, targets)} Choose one of "
-            f"{', '.join(targets)}."
+            f"--target: The task {target!r} is {problem}.{suggest_name(target, targets)} Choose "
+            f"one of {', '.join(targets)}."
         )
     ((name, known),) = matches
     sources = [shorten_task_name(name, resolve_task(name, source)) for source in sources]
     unknown = [source for source in sources if source not in known]
     if unknown:
         raise ConfigError(
-            f"--sources: {unknown[0]!r} is not a source of this target. Choose from "
+            f"--sources: The task {unknown[0]!r} is not a source of this target. Choose from "
             f"{', '.join(known)}."
         )
     return Question(name, task, tuple(sources) or tuple(known))
@@ -199,8 +199,8 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
         if own.empty:
             theirs = ", ".join(sorted(set(evidence["weights"])))
             raise RecordError(
-                f"{folder}: The results were computed with other weights ({theirs}) than "
-                f"{weights}. Specify tables of the same model."
+                f"{folder}: The results were computed with other model weights ({theirs}) than "
+                f"the weights of the study ({weights}). Specify tables of the same model."
             )
         return own, str(folder)
     evidence = read_tables_evidence(Path(study.tables))

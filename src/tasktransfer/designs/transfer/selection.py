@@ -53,7 +53,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
         )
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(
-            f"{path}: The file is damaged ({error!r}). Delete it to create it again."
+            f"{path}: The file is damaged ({error!r}). Delete the file to create it again."
         ) from error
     contradiction = _find_contradiction(config, picked)
     if contradiction:
@@ -67,7 +67,7 @@ def read_selection(config: TransferConfig) -> tuple[MultiSource, ...] | None:
 def _parse_chooser(value: object) -> ChooseBy | None:
     if value is None or isinstance(value, str):
         return value
-    raise ValueError(f"chosen_by is {value!r}, but it must be dev, test or a selector")
+    raise ValueError(f"the value of chosen_by is {value!r}, but it must be dev, test or a selector")
 
 
 def _find_contradiction(config: TransferConfig, picked: Sequence[MultiSource]) -> str | None:

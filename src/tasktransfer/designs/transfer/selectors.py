@@ -67,10 +67,10 @@ def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
     if len(absent):
         first = absent.iloc[0]
         raise RecordError(
-            f"Values of {first['selector']} are missing ({len(absent)} in all), for example "
-            f"{first['dataset']} {first['model']} {first['source']} -> {first['target']} seed "
-            f"{first['seed']}. Run snakemake to compute the values, because sources must not be "
-            "selected from an incomplete table."
+            f"The table lacks {len(absent)} values of the selector {first['selector']}, for "
+            f"example for {first['dataset']}, model {first['model']}, {first['source']} -> "
+            f"{first['target']}, seed {first['seed']}. Run snakemake to compute the values, "
+            "because sources must not be selected from an incomplete table."
         )
     return values
 

@@ -155,9 +155,9 @@ class EndpointModel:
             )
         except UnreadableError as error:
             raise EndpointError(
-                f"{error}, but the probe of the endpoint returned log-probabilities "
-                f"({self.probes.file}). If the endpoint has changed, repeat the probe with "
-                "`tasktransfer validate --probe-again`."
+                f"{error}. The probe of the endpoint returned log-probabilities "
+                f"({self.probes.file}), so the endpoint may have changed. If the endpoint has "
+                "changed, repeat the probe with `tasktransfer validate --probe-again`."
             ) from error
         return (
             answer if isinstance(answer, Unread) else Likelihood(answer["total"], answer["tokens"])

@@ -64,7 +64,7 @@ def read_key(variable: str | None) -> Key | None:
     invalid = next((n for n, c in enumerate(value) if not (c.isascii() and c.isprintable())), None)
     if invalid is not None:
         raise ConfigError(
-            f"{variable}: The value of the environment variable is not a key, because character "
+            f"{variable}: The value of the environment variable is not a key. Its character "
             f"{invalid + 1} of {len(value)} is a line end, a control character or not ASCII. Set "
             "the variable to the key without other characters."
         )

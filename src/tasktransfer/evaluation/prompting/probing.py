@@ -127,9 +127,9 @@ class EndpointProbe:
                 answer = self._request_answer(method, PROBE_TOKENS + allowed)
         if "unread" in answer:
             raise EndpointError(
-                f"{self.client.url}: {self.served} returns no answer within {allowed:,} tokens of "
-                f"reasoning ({answer['unread']}). Raise thinking_tokens of this prompted model, or "
-                "disable reasoning on the server."
+                f"{self.client.url}: The model {self.served} returns no answer within {allowed:,} "
+                f"tokens of reasoning ({answer['unread']}). Raise thinking_tokens of this "
+                "prompted model, or disable reasoning on the server."
             )
         return {**method.as_facts(), "saw": self.client.hide_key(answer["text"])}
 

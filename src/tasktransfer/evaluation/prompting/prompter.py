@@ -101,11 +101,11 @@ class TaskPrompter:
         least = max(self.model.count_tokens(question.prompt) for question in bare)
         if least >= most:
             raise ModelError(
-                f"instance {instance.id} of {self.task.name}: The instruction, "
-                f"{len(self.examples)} examples and the question take {least} tokens without the "
-                f"context, but max_length {self.model.max_length} leaves {most}, because "
-                f"{self.model.max_length - most} tokens are reserved for the answer. Raise the "
-                "model's max_length, or use fewer shots."
+                f"instance {instance.id} of {self.task.name}: The prompt is too long. Without the "
+                f"context, it has {least} tokens for the instruction, {len(self.examples)} "
+                f"examples and the question, but max_length {self.model.max_length} allows "
+                f"{most}, because {self.model.max_length - most} tokens are reserved for the "
+                "answer. Raise the model's max_length, or use fewer shots."
             )
         context = self.model.truncate_text(instance.context, most - least, self.task.keeps)
         return self._build_full_prompts(replace(instance, context=context))

@@ -237,7 +237,9 @@ def _check_inner_path(file: Path, path: str) -> PurePosixPath:
     if inner.is_absolute() or not inner.parts or ".." in inner.parts or str(inner) != path:
         raise RecordError(f"{file}: The path {path!r} is outside the results folder. {AGAIN}.")
     if not path.isprintable() or any(len(part.encode()) > 255 for part in inner.parts):
-        raise RecordError(f"{file}: {path!r:.80} is not a path that `pack` writes. {AGAIN}.")
+        raise RecordError(
+            f"{file}: The path {path!r:.80} is not a path that `pack` writes. {AGAIN}."
+        )
     return inner
 
 
@@ -301,4 +303,6 @@ def _check_arrays(where: str, content: bytes) -> None:
                 _ = arrays[name]
     except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         what = _extract_first_line(error)
-        raise RecordError(f"{where}: {PROJECTION} cannot be read ({what}). {AGAIN}.") from error
+        raise RecordError(
+            f"{where}: The file {PROJECTION} cannot be read ({what}). {AGAIN}."
+        ) from error

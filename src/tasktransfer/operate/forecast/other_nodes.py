@@ -95,7 +95,9 @@ class OtherNodeEstimates:
             return JOB_SECONDS + sum(self._estimate_fit(node))
         if isinstance(node, Data):
             return DATA_SECONDS + sum(self._estimate_labelling(node))
-        raise TypeError(f"{node.label} is a training stage, whose time is estimated separately")
+        raise TypeError(
+            f"the node {node.label} is a training stage, whose time is estimated separately"
+        )
 
     def _estimate_evaluation(self, node: Evaluation) -> Iterator[float]:
         """Yield the seconds that each model of an outcome needs to read its data."""

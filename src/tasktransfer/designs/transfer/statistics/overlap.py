@@ -83,8 +83,8 @@ def _read_instance_ids(path: Path, target: str) -> list[str]:
     expected = read_record(path)["rows"]
     if expected is None:
         raise RecordError(
-            f"{path}: The record lists no predictions, but the collected tables do. Run "
-            "`tasktransfer collect` again."
+            f"{path}: The record lists no predictions, but the collected tables list predictions "
+            "of this run. Run `tasktransfer collect` again."
         )
     table = read_rows(path.with_name(expected["file"]), expected)
     pairs = zip(table["task"].to_pylist(), table["instance_id"].to_pylist(), strict=True)
@@ -216,8 +216,8 @@ def _check_same_data(
         )
         if counted != trained:
             raise RecordError(
-                f"{path}: The overlap of {row.dataset} was computed on {counted}, but the runs "
-                f"were trained on {trained}. {remedy}."
+                f"{path}: The overlap of the dataset {row.dataset} was computed on {counted}, but "
+                f"the runs were trained on {trained}. {remedy}."
             )
 
 
