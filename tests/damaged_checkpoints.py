@@ -238,13 +238,13 @@ CASES = [
     Bad(
         "a tokenizer larger than the model",
         "bert",
-        r"more than the number of embeddings.*same checkpoint",
+        r"more than the .* embeddings.*same checkpoint",
         words(1),
     ),
     Bad(
         "a tokenizer far smaller than the model",
         "bert",
-        r"tokens, less than 50% of.*same checkpoint",
+        r"tokens, which is less than 50% of.*same checkpoint",
         settings={"vocab_size": 5000},
     ),
     Bad(

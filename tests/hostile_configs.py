@@ -141,7 +141,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("reduction", 10**9, "a number of at most 1024"),
         ("data.few_sample", True, "no dataset of this design has a few-sample setting"),
         ("models.0.family", "decoder", "which the panel does not train"),
-        ("models.0.checkpoint", "built", "cannot train a new model"),
+        ("models.0.checkpoint", "built", "cannot train a model"),
     ],
     "probes": [
         ("probes.tasks", [], "1 or more items"),
@@ -159,7 +159,7 @@ OWN: dict[str, list[tuple[str, Any, str]]] = {
         ("models.0.checkpoint", "tiny", "A model needs either an architecture or a checkpoint"),
         ("models.0.family", "encoder", "an architecture is an encoder_decoder"),
         ("models.0.revision", "main", "only models on the hub have revisions"),
-        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "cannot train a new model"),
+        ("models.0", {"name": "x", **TINY, "checkpoint": "built"}, "cannot train a model"),
     ],
 }
 

@@ -209,7 +209,7 @@ def test_items_that_are_not_prepared_or_not_there(
     file.write_text(yaml.safe_dump({**RATER, "results": str(tmp_path / "results")}))
     assert main(["items", "--config", str(file), "--out", out]) != 0
     assert (
-        "The dialogues are not prepared yet. Prepare them with `snakemake"
+        "The dialogues are not prepared yet. Prepare the dialogues with `snakemake"
         in capsys.readouterr().err
     )
     transfer = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "demo.yaml"

@@ -238,7 +238,8 @@ def test_a_file_that_cannot_be_read_is_named(study: Study, monkeypatch: pytest.M
     monkeypatch.setattr(json_text, "read_bytes", refuse)
     problems = gather(study)["problems"]
     assert problems["error"].tolist() == [
-        f"{record}: The record cannot be read (Permission denied). Check its permissions."
+        f"{record}: The record cannot be read (Permission denied). Check the permissions "
+        "of the file."
     ]
 
 

@@ -172,7 +172,7 @@ def test_a_class_that_computes_other_logits_is_not_used(tmp_path: Path) -> None:
 def test_bottleneck_adapters_are_refused(load: Loader, tmp_path: Path) -> None:
     model, _ = load("encoder", "DailyDialog", TASK, adapter_reduction=4)
     assert isinstance(model, Encoder)
-    with pytest.raises(ModelError, match="adapter_reduction: The model has bottleneck adapters"):
+    with pytest.raises(ModelError, match="represent a model that has bottleneck adapters"):
         write_encoder(model, TASK, LABELS, 200, tmp_path)
 
 

@@ -135,7 +135,7 @@ def _add_scoring_options(command: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         help=(
-            "read the gold answers from this release, a folder that contains TLiDB_<dataset>/ or "
+            "folder of the release with the gold answers, which contains TLiDB_<dataset>/ or "
             "TLiDB_<dataset>.zip"
         ),
     )

@@ -165,8 +165,8 @@ def pack_study(args: argparse.Namespace) -> None:
         provenance = read_regular(file, MOST_PROVENANCE).decode("utf-8") if file else ""
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"--provenance {args.provenance}: The file cannot be read ({error}). Check its path "
-            "and permissions."
+            f"--provenance {args.provenance}: The file cannot be read ({error}). Check the path "
+            "and permissions of the file."
         ) from error
     result = pack_results(
         study,

@@ -121,8 +121,8 @@ class ModelConfig(Section):
     def _refuse_built_checkpoint(cls, checkpoint: str) -> str:
         if checkpoint == BUILT and not cls.may_be_built:
             raise ValueError(
-                f"The checkpoint is {BUILT!r}, but a study with this design cannot train a new "
-                "model. Set checkpoint to an existing model."
+                f"The checkpoint is {BUILT!r}, but a study with this design cannot train a "
+                "model from scratch. Set checkpoint to an existing model."
             )
         return checkpoint
 
@@ -226,7 +226,7 @@ class EndpointConfig(Section):
             "environment variable that contains the API key; the key is stored nowhere else. The "
             "variable's name must end in _API_KEY. The variable TASKTRANSFER_KEY_VARIABLES must "
             "list the name, except for OPENAI_API_KEY with api.openai.com or an endpoint on this "
-            "machine. Set this key to null to send no API key"
+            "machine. Set key_variable to null to send no API key"
         ),
     )
     concurrency: int = Field(

@@ -34,8 +34,8 @@ def require_prepared_instances(instances: Path, config_file: str) -> Path:
     manifest = instances / "manifest.json"
     if not manifest.exists():
         raise DataError(
-            f"{instances}: The dialogues are not prepared yet. Prepare them with `snakemake "
-            f"{manifest} --cores 1 --configfile {config_file}`."
+            f"{instances}: The dialogues are not prepared yet. Prepare the dialogues with "
+            f"`snakemake {manifest} --cores 1 --configfile {config_file}`."
         )
     return instances
 

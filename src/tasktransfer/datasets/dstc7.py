@@ -30,7 +30,7 @@ def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[
     if missing := [column for column in columns if column not in head]:
         raise DataError(
             f"{format_location(f'{file} ({name})', 1)}: {format_missing_columns(missing)} The "
-            f"columns are {', '.join(head)!r:.80}. Copy the archive again."
+            f"header has the columns {', '.join(head)!r:.80}. Copy the archive again."
         )
     places = [head.index(column) for column in columns]
     return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)

@@ -75,7 +75,7 @@ class Digests:
                 self.cache_digest(str(file.absolute()), state, digest)
         except OSError as error:
             raise DataError(
-                f"{file}: The file cannot be read ({error}). Check its permissions."
+                f"{file}: The file cannot be read ({error}). Check the permissions of the file."
             ) from error
         return digest
 

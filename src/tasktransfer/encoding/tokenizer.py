@@ -110,8 +110,8 @@ def check_vocabulary_size(tokenizer: Any, rows: int, checkpoint: str) -> None:
         return
     problem = "more than" if tokens > rows else f"less than {MIN_USED_ROWS:.0%} of"
     raise ModelError(
-        f"{checkpoint}: The tokenizer has {tokens} tokens, {problem} the number of embeddings in "
-        f"the weights ({rows}). Use a tokenizer and weights from the same checkpoint."
+        f"{checkpoint}: The tokenizer has {tokens} tokens, which is {problem} the {rows} "
+        "embeddings in the weights. Use a tokenizer and weights from the same checkpoint."
     )
 
 

@@ -142,8 +142,8 @@ def build_vectorizer() -> Any:
         from sklearn.feature_extraction.text import TfidfVectorizer
     except ImportError as error:
         raise DataError(
-            "references: The package scikit-learn is not installed. Install it with `pip install "
-            "'tasktransfer[reference]'`."
+            "references: The package scikit-learn is not installed. Install the package with "
+            "`pip install 'tasktransfer[reference]'`."
         ) from error
     return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
 

@@ -161,8 +161,8 @@ def _check_surrogates(value: Any) -> None:
         path, value = left.pop()
         if isinstance(value, str) and _HALF.search(value):
             raise ValueError(
-                f"{path.lstrip('.')}: {ascii(value)[:60]} contains half of a surrogate pair, "
-                "which is not a character. Write the whole character."
+                f"{path.lstrip('.')}: The text {ascii(value)[:60]} contains half of a surrogate "
+                "pair, which is not a character. Write the whole character."
             )
         if isinstance(value, dict):
             left += [(path, key) for key in value]

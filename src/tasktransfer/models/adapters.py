@@ -144,9 +144,9 @@ class AdapterBank(nn.Module):
             shapes = [list(of[name].shape) if name in of else None for of in (read, own)]
             if shapes[0] != shapes[1]:
                 raise ModelError(
-                    f"{file}: {name} has the shape {shapes[0] or 'missing'} in the file, but "
-                    f"{shapes[1] or 'missing'} in the model. Use adapters of the same encoder and "
-                    "reduction."
+                    f"{file}: The parameter {name} has the shape {shapes[0] or 'missing'} in the "
+                    f"file, but {shapes[1] or 'missing'} in the model. Use adapters of the same "
+                    "encoder and reduction."
                 )
         for name, tensor in read.items():
             own[name].copy_(tensor)

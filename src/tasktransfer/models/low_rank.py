@@ -307,8 +307,8 @@ def _load_adapter(peft: Any, tensors: Tensors, name: str, source: str) -> None:
         shapes = [list(of[key].shape) if key in of else None for of in (tensors, own)]
         if shapes[0] != shapes[1]:
             raise ModelError(
-                f"{source}: {key} has the shape {shapes[0] or 'missing'} in the file, but "
-                f"{shapes[1] or 'missing'} in the model. Use an adapter of the same model, rank "
-                "and target_modules."
+                f"{source}: The parameter {key} has the shape {shapes[0] or 'missing'} in the "
+                f"file, but {shapes[1] or 'missing'} in the model. Use an adapter of the same "
+                "model, rank and target_modules."
             )
     set_peft_model_state_dict(peft, tensors, adapter_name=name)

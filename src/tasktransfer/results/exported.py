@@ -156,7 +156,7 @@ def read_exported_model(folder: Path) -> ExportedModel:
     if version != VERSION or isinstance(version, bool):
         raise ModelError(
             f"{file}: The version of the export is {version!r}, but it must be {VERSION}. Use the "
-            "version of tasktransfer that wrote it, or export the model again."
+            "version of tasktransfer that wrote the export, or export the model again."
         )
     try:
         read: ExportedModel = _build_adapter().validate_json(json.dumps(value), strict=True)

@@ -67,7 +67,7 @@ class PlannedStudy:
         known = ", ".join(choice.name for choice in self.plan.choices) or "none"
         raise ConfigError(
             f"{self.config_file}: The study has no selection with the name {name!r}. Use one of "
-            f"{known}; further selections may follow once these are made."
+            f"{known}; further selections may follow when these selections are made."
         )
 
     def get_choice_path(self, choice: Choice) -> str:

@@ -263,7 +263,8 @@ def read_record(path: Path) -> Record:
         return parse_record(path, json_text.read_bytes(path))
     except OSError as error:
         raise RecordError(
-            f"{path}: The record cannot be read ({error.strerror}). Check its permissions."
+            f"{path}: The record cannot be read ({error.strerror}). Check the permissions of the "
+            "file."
         ) from error
     except ValueError as error:
         raise RecordError(

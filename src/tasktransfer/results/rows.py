@@ -256,7 +256,8 @@ def _read_content(path: Path) -> bytes:
         ) from error
     except OSError as error:
         raise RecordError(
-            f"{path}: The file cannot be read ({error.strerror}). Check its permissions."
+            f"{path}: The file cannot be read ({error.strerror}). Check the permissions of the "
+            "file."
         ) from error
 
 

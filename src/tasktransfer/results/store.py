@@ -129,8 +129,8 @@ def read_frame(path: Path, columns: Columns, remedy: str = REMEDY) -> tuple[pd.D
     names = [name for name, _, _ in columns]
     if table.schema.names != names:
         raise RecordError(
-            f"{path}: The columns are {table.schema.names}, but this version expects {names}. "
-            f"{remedy}."
+            f"{path}: The columns are {table.schema.names}, but this version of tasktransfer "
+            f"expects {names}. {remedy}."
         )
     try:
         return to_frame(table), Metadata(**json_text.loads(footer))

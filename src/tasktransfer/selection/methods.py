@@ -206,6 +206,6 @@ def register_selector(selector: Selector) -> None:
     if selector.values is None:
         raise ConfigError(
             f"The selector {selector.name!r} cannot compute values. Add a function that computes "
-            "them."
+            "the selector's values."
         )
     SELECTORS[selector.name] = selector

@@ -169,11 +169,11 @@ def check_labels(
     allowed = listed or tuple(train)
     for label, where in counts.first_in_any_split.items():
         if label not in allowed:
-            kind = "not in the list of labels" if listed else "not a label in train"
+            kind = "it is not in the list of labels" if listed else "it is not a label in train"
             raise DataError(
-                f"{where}: The label {label!r:.60} of the task {location} is {kind}. The most "
-                f"similar label is {find_nearest(label, allowed)}. Correct the label, or list all "
-                f"labels under datasets.{dataset}.tasks.{task}.labels."
+                f"{where}: The task {location} has no label {label!r:.60}, because {kind}. The "
+                f"most similar label is {find_nearest(label, allowed)}. Correct the label, or "
+                f"list all labels under datasets.{dataset}.tasks.{task}.labels."
             )
     alike: dict[str, str] = {}
     for label in allowed:

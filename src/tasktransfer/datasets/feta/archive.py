@@ -97,8 +97,8 @@ def find_source(path: Path | str, dataset: str) -> Source:
         )
     state = "The path does not exist" if not path.exists() else f"There is no release of {dataset}"
     raise DataError(
-        f"{path}: {state} (the tested paths are {folder}/, {packed} and "
-        f"{path / get_json_file_name(dataset)}). Put the release into this folder, or set "
+        f"{path}: {state}. The tested paths are {folder}/, {packed} and "
+        f"{path / get_json_file_name(dataset)}. Put the release into this folder, or set "
         "data.release to the release's folder."
     )
 
@@ -160,8 +160,8 @@ def _find_folder_file(source: Source, name: str) -> Path:
         raise _build_missing_error(source, [name]) from None
     except (OSError, RuntimeError) as error:
         raise DataError(
-            f"{file}: The file cannot be opened ({error}). Check its permissions, or copy the "
-            "release again."
+            f"{file}: The file cannot be opened ({error}). Check the permissions of the file, or "
+            "copy the release again."
         ) from error
     if not real.is_relative_to(source.path.resolve()):
         raise DataError(
@@ -170,7 +170,7 @@ def _find_folder_file(source: Source, name: str) -> Path:
             "the linked file."
         )
     if not real.is_file():
-        raise DataError(f"{file}: The path is not a regular file. Replace it with a regular file.")
+        raise DataError(f"{file}: The path is not a regular file. Put a regular file at this path.")
     return file
 
 

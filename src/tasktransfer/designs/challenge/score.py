@@ -283,7 +283,7 @@ def as_text(report: Report) -> str:
     if scores is None:
         raise ValueError(
             "The submission is invalid and has no scores. Call raise_submission_errors to list "
-            "its errors."
+            "the errors of the submission."
         )
     instances = sum(task.scored for task in report.tasks.values())
     rows = [row for name, task in report.tasks.items() for row in _format_task_rows(name, task)]

@@ -133,8 +133,9 @@ def write_pairs(study: Study, folder: Path) -> list[Path]:
     cache = Path(study.get_cache_folder(filtered))
     if not cache.is_dir():
         raise DataError(
-            f"{cache}: The filtered dialogues do not exist yet. Create them with `snakemake "
-            f"{study.get_record_path(filtered)} --cores 1 --configfile {study.config_file}`."
+            f"{cache}: The filtered dialogues do not exist yet. Create the dialogues with "
+            f"`snakemake {study.get_record_path(filtered)} --cores 1 --configfile "
+            f"{study.config_file}`."
         )
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -115,7 +115,7 @@ def sample_few_ratings(ingredients: Ingredients) -> dict[Split, list[Instance]]:
     if half < 2 or len(items) - len(drawn) < 2:
         raise DataError(
             f"{task}: A sample of {settings['percent']} % of {len(items)} items gives two halves "
-            f"of {half}. Each half and the remaining items must contain at least two items. "
+            f"of {half} items. Each half and the remaining items must contain at least two items. "
             "Choose another percentage (few_shot.percentages)."
         )
     derived = {(task, split): [items[index] for index in cut] for split, cut in cuts.items()}

@@ -94,7 +94,8 @@ def read_pack(file: Path, *, follow_links: bool = True) -> Pack:
         content = read_regular(file, MOST_BYTES, follow_links=follow_links)
     except OSError as error:
         raise RecordError(
-            f"{file}: The pack cannot be read ({error.strerror}). Check its path and permissions."
+            f"{file}: The pack cannot be read ({error.strerror}). Check the path and permissions "
+            "of the file."
         ) from error
     try:
         parquet = pq.ParquetFile(

@@ -126,8 +126,8 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
         table = select_task_rows(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
         raise RecordError(
-            f"{error} (the file of predictions changed after it was collected). Run `tasktransfer "
-            "collect` again."
+            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            "Run `tasktransfer collect` again."
         ) from error
     return find_most_frequent_answer(table["prediction"])
 

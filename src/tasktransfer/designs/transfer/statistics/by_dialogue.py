@@ -106,8 +106,8 @@ def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
         return tallies.read(root / tested.file, tested.rows_file)
     except TaskTransferError as error:
         raise RecordError(
-            f"{error} (the file of predictions changed after it was collected). Run `tasktransfer "
-            "collect` again."
+            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            "Run `tasktransfer collect` again."
         ) from error
 
 
@@ -134,8 +134,8 @@ def build_resampling_units(
         rows = read_columns(root / first.file, first.rows_file, ["task", "cluster"])
     except RecordError as error:
         raise RecordError(
-            f"{error} (the file of predictions changed after it was collected). Run `tasktransfer "
-            "collect` again."
+            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            "Run `tasktransfer collect` again."
         ) from error
     names = select_task_rows(rows, target)["cluster"]
     if names.null_count or len(names) != instances:
