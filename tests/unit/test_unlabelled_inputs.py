@@ -85,7 +85,9 @@ def test_names_are_guessed_if_the_field_of_the_training_files_is_absent(
 ) -> None:
     file = tmp_path / "new.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert [each.dialogue for each in read(file, "dialogue", TURNS)] == names
+    notes: list[str] = []
+    assert [each.dialogue for each in read_inputs(file, "dialogue", TURNS, {}, notes)] == names
+    assert ("ticket_id" in "".join(notes)) == ("new-1" not in names)
 
 
 @pytest.mark.parametrize(

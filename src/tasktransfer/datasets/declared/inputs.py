@@ -183,7 +183,13 @@ def _select_section(
     if stored is not None:
         section = DialogueSection.model_validate(stored)
         if section.turns is not None and not _can_read(section, first):
-            section = section.model_copy(update={"id": _guess_id(file)})
+            absent, name = section.id_field, _guess_id(file)
+            section = section.model_copy(update={"id": name})
+            if name is not None and _can_read(section, first):
+                notes.append(
+                    f"{file.path}: The field {absent} is missing, so the field {name} names the "
+                    "dialogues"
+                )
         if _can_read(section, first):
             return section
     from tasktransfer.datasets.guess.cell_texts import parse_cells  # noqa: PLC0415  # rare
