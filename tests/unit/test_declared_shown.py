@@ -198,7 +198,7 @@ def test_a_planted_transfer_is_found_and_named() -> None:
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5)))
     assert "1 of 1 means differs significantly from 0 (q ≤ 0.05): Multitask with" in told[0]
     assert "(+1.00 [+0.50, +1.50] points)" in told[0]
-    assert told[1].startswith("Of 2 cells")
+    assert told[1].startswith("Of 2 combinations of")
     assert "1 is significantly better" in told[1] and "none is significantly worse" in told[1]
     assert "ER → DN " in told[2] and "+6.0 [+5.0, +7.0] points" in told[2]
     assert not any("loss" in line for line in told)
@@ -213,8 +213,8 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
     assert told == [
         "Averaged over all pairs, no algorithm changes scores significantly (none of 1 means at "
         "q ≤ 0.05).",
-        "No transfer differs significantly from its baseline: none of 2 cells (a source, target, "
-        "model and algorithm) at q ≤ 0.05.",
+        "No transfer differs significantly from its baseline (q > 0.05 in all 2 combinations of "
+        "source, target, model and algorithm).",
     ]
     nan = float("nan")
     holes = transfer([6.0, -4.0], [0.051, 0.9], (nan, nan), nan)

@@ -62,8 +62,8 @@ def test_the_table_of_changes_has_the_best_algorithm_first_with_its_result() -> 
     changes = build_changes_table(table)
     assert changes is not None
     assert changes.caption.endswith(
-        "Significant: q ≤ 0.05, adjusted for 3 means. Weak evidence: the interval does not contain "
-        "0, but q > 0.05."
+        "A change is significant if q ≤ 0.05, adjusted for 3 means. Evidence is weak if the "
+        "interval does not contain 0, but q > 0.05."
     )
     sure = summary((MULTI, -1.8, -3, -0.4, 0.01), (BOTH, 2.0, 1.3, 3.6, 0.03))
     assert [row[-1] for row in rows_of(sure)] == ["significant gain", "significant loss"]

@@ -61,12 +61,14 @@ def describe_significance(group: pd.DataFrame) -> str:
     tested = [name for name in others if not is_missing(rows.loc[name, f"to_{RANDOM}_q"])]
     if not tested:
         return "The selectors cannot be compared: there are too few targets for an interval."
-    parts = [_describe_difference(rows, tested, RANDOM, "random")]
+    parts = [_describe_difference(rows, tested, RANDOM, "random ranking")]
     compared = [name for name in others if name != SOURCE_MEAN]
     if compared and SOURCE_MEAN in rows.index:
-        parts.append(_describe_difference(rows, compared, SOURCE_MEAN, SOURCE_MEAN))
+        parts.append(
+            _describe_difference(rows, compared, SOURCE_MEAN, f"the selector {SOURCE_MEAN}")
+        )
     once = " (with one run per transfer)" if (rows["n_seeds"] == 1).all() else ""
-    return f"By {LEADING}{once}: {'; '.join(parts)}."
+    return f"By {LEADING}{once}, {'; '.join(parts)}."
 
 
 def _describe_difference(

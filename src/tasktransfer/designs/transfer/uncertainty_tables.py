@@ -156,7 +156,8 @@ TABLES = (
         "agreement",
         "Agreement by pair of models or algorithms",
         "Spearman's rank correlation of two transfer matrices, with a 95 % interval (bootstrap "
-        "over tasks). The p-value tests against no agreement, by permuting the task labels.",
+        "over tasks). The p-value is for the null hypothesis of no agreement, and comes from "
+        "permutations of the task labels.",
         partial(printed_rows.select_frame, "agreement"),
         (
             make_text_column("dataset", "Dataset"),
@@ -201,8 +202,8 @@ TABLES = (
         "overlap_effect",
         "Does shared data explain transfer?",
         "Spearman's rank correlation between the amount of shared data and the delta, over pairs "
-        "of tasks, with a 95 % interval (bootstrap over tasks). The p-value tests against no "
-        "relation, by permuting the task labels.",
+        "of tasks, with a 95 % interval (bootstrap over tasks). The p-value is for the null "
+        "hypothesis of no relation, and comes from permutations of the task labels.",
         partial(printed_rows.select_frame, "overlap_effect"),
         (
             *_GROUP,

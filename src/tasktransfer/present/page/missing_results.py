@@ -25,8 +25,9 @@ STATES = {
     "baseline missing": ("The run has a result, but its baseline does not have one."),
     "running": "The job was running when the tables were collected.",
     "waiting": (
-        "The job has not started. Run the workflow again to train these runs. A study of merged "
-        "records is complete without these runs, and its numbers are computed from the other runs."
+        "The job of the run has not started. Run the workflow again to train these runs. A study "
+        "of merged records is complete without these runs, and its numbers are computed from the "
+        "other runs."
     ),
 }
 """State of a missing run → its meaning; states that need attention come first."""

@@ -23,7 +23,7 @@ def _describe_row(row: Row) -> str:
     mean, low, high = (format_score(row[key]) for key in ("correlation", "lowest", "highest"))
     count, agreeing = row["comparisons"], row["agreeing"]
     return (
-        f"{row['dataset']}: The transfer matrices of two {row['between']}s have a mean rank "
-        f"correlation of {mean} ({format_quantity(count, 'comparison')} between {low} and "
-        f"{high}; {agreeing} significantly above 0, p ≤ 0.05)."
+        f"On {row['dataset']}, the transfer matrices of two {row['between']}s have a mean rank "
+        f"correlation of {mean} ({format_quantity(count, 'comparison')}, from {low} to {high}). "
+        f"The number of these correlations that are significantly above 0 is {agreeing} (p ≤ 0.05)."
     )

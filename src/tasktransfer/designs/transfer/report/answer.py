@@ -90,9 +90,9 @@ def _describe_significant_cells(
         tested[is_significantly_positive(tested, "delta")],
         tested[is_significantly_negative(tested, "delta")],
     )
-    what = f"{len(tested)} cells (a source, target, model and algorithm)"
+    what = f"{len(tested)} combinations of source, target, model and algorithm"
     if better.empty and worse.empty:
-        yield f"No transfer differs significantly from its baseline: none of {what} at q ≤ 0.05."
+        yield f"No transfer differs significantly from its baseline (q > 0.05 in all {what})."
         return
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))

@@ -83,9 +83,9 @@ def _write_caption(rows: pd.DataFrame, has_weak: bool) -> str:
     ]
     if tested:
         means = format_quantity(tested, "mean")
-        parts.append(f"Significant: q ≤ {MOST_Q}, adjusted for {means}.")
+        parts.append(f"A change is significant if q ≤ {MOST_Q}, adjusted for {means}.")
     if has_weak:
-        parts.append(f"Weak evidence: the interval does not contain 0, but q > {MOST_Q}.")
+        parts.append(f"Evidence is weak if the interval does not contain 0, but q > {MOST_Q}.")
     if rows["joint_low"].isna().any() and rows["low"].notna().any():
         parts.append("Intervals of means that are not tested are over seeds only.")
     return " ".join(parts)

@@ -55,7 +55,10 @@ def _merge_identical_sentences(sentences: Sequence[str]) -> Iterator[str]:
     """Yield sentences ``group: statement``, or a single sentence for identical statements."""
     statements = {sentence.partition(": ")[2] for sentence in sentences}
     if len(sentences) > 1 and len(statements) == 1:
-        yield f"All {len(sentences)} groups of dataset, model and algorithm: {statements.pop()}"
+        yield (
+            f"{statements.pop()} The result is the same for all {len(sentences)} groups of "
+            "dataset, model and algorithm."
+        )
     else:
         yield from sentences
 

@@ -39,7 +39,7 @@ def describe_seed_limit(cells: pd.DataFrame) -> str:
         else f"{seeds[0]} to {seeds[-1]} seeds"
     )
     return (
-        f"{which.capitalize()} are too few to mark a cell as significant: {count} of {len(tested)} "
-        f"cells would need a change of more than 100 points (q ≤ {MOST_Q}). For averages "
-        "over all pairs, smaller changes can be significant (see the answer)."
+        f"With {which}, {count} of {len(tested)} cells would need a change of more than 100 points "
+        f"to be significant (q ≤ {MOST_Q}). The mean change over all pairs of tasks can be "
+        "significant even if it is smaller."
     )

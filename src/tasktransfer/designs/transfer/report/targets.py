@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from tasktransfer.core.references import TRANSFER, format_method_label
+from tasktransfer.core.references import MOST_FREQUENT, TRANSFER, format_method_label
 from tasktransfer.designs.transfer.report.baseline_state import BaselineState, describe_baseline
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
@@ -219,7 +219,9 @@ def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str,
     ends = row["delta_low"], row["delta_high"]
     size = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
     tested = "not tested" if is_missing(row["q"]) else format_named_p("q", row["q"])
-    other = format_method_label(recommended[0]["method"])
+    method = recommended[0]["method"]
+    article = "the " if method == MOST_FREQUENT else ""
+    other = f"{article}{format_method_label(method)}"
     return (
         f"{sentence}. The score of {transfer} minus the score of {other}, the method that the "
         f"table “Methods” recommends, is {size} points ({tested})."

@@ -257,14 +257,16 @@ def describe_table(
         "deviation of the seeds' averages (number of seeds: at most "
         f"{max(frame['n_seeds'], default=0)}). Runs are given as finished/planned, with one run "
         "per source, target and seed.",
-        "" if frame["complete"].all() else f"{INCOMPLETE}: computed from fewer runs than planned.",
-        f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. Its "
-        "score is the mean over tasks, prompt wordings and few-shot seeds. Its 95 % interval over "
-        "dialogues and seeds is in brackets, and half the difference between wordings follows ±. "
-        "The word after “seen” states whether the model saw the test dialogues in its training, "
-        "according to the config. Unreadable answers match no choice or cannot be parsed. They "
-        f"count as wrong, and are stated if above {NOTED:.0f} %. There is one run per task and "
-        "seed."
+        ""
+        if frame["complete"].all()
+        else f"{INCOMPLETE} The row is computed from fewer runs than planned.",
+        f"{ASKED[0].upper()}{ASKED[1:]}: a language model that is prompted, not fine-tuned. The "
+        "score of a prompted model is the mean over tasks, prompt wordings and few-shot seeds. "
+        "Brackets contain the 95 % interval over dialogues and seeds, and half the difference "
+        "between wordings follows ±. The word after “seen” states, according to the config, "
+        "whether the model saw the test dialogues in its training. Answers that match no choice or "
+        "cannot be parsed are unreadable and count as wrong. The percentage of unreadable answers "
+        f"is stated if it is above {NOTED:.0f} %. A prompted model has one run per task and seed."
         if "seen" in frame
         else "",
         "Published values are from the paper's Table 2, which does not define its σ and has no "
