@@ -90,9 +90,9 @@ def _written(key: str) -> str:
 COMMON: list[tuple[str, Any, str]] = [
     ("study", None, "must be text"),
     ("results", "/proc/x", "cannot be created"),
-    ("results", f"results/{LONG}", "has 300 bytes, but at most 255"),
-    ("results", "x/" * 2000 + "x", "has 4,001 bytes, but at most 3,000"),
-    ("data.release", LONG, "has 300 bytes"),
+    ("results", f"results/{LONG}", "a name of 300 bytes, but at most 255"),
+    ("results", "x/" * 2000 + "x", "a path of 4,001 bytes, but at most 3,000"),
+    ("data.release", LONG, "a name of 300 bytes"),
     ("models.0.name", LONG, "at most 100"),
     ("models", [], "1 or more items"),
     ("models", None, "must be a list"),

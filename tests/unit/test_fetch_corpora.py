@@ -208,7 +208,7 @@ def test_an_archive_with_another_checksum_is_refused(
     conversion: Conversion, server: Server, tmp_path: Path
 ) -> None:
     server.files[conversion.archive.name] = as_tgz(empathetic_files(small_empathetic()))
-    expected = f"it is {conversion.archive.sha256} in the published archive"
+    expected = f"the expected value is {conversion.archive.sha256} .from the published archive"
     with pytest.raises(DataError, match=expected):
         fetch_converted_files(conversion, tmp_path, server.address)
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".lock"]

@@ -57,7 +57,10 @@ def test_full_data_needs_the_full_release(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         cache_dataset("Friends", tmp_path, False, tmp_path / "full")
     message = str(caught.value)
-    assert "1 of the 2 dialogues of the train split, such as 'b', are not in TLiDB_Frie" in message
+    assert (
+        "1 of the 2 dialogues of the train split, such as 'b', are not in the file TLiDB_Frie"
+        in message
+    )
     assert "'b'" in message
     assert "Use the full release" in message
 
@@ -92,5 +95,7 @@ def test_a_release_may_annotate_some_tasks_only(tmp_path: Path) -> None:
     tiny.write(tmp_path)
     release = load_release(tmp_path, "Friends")
     assert list(release.tasks) == ["question_answering"]
-    with pytest.raises(DataError, match="does not contain annotations of 'relation_extraction'"):
+    with pytest.raises(
+        DataError, match="does not contain annotations of the task 'relation_extraction'"
+    ):
         read_instances(release, "relation_extraction", "train", few_sample=True)

@@ -50,8 +50,8 @@ def check_path_length(path: str) -> str:
     for what, text, most in (("name", longest, MAX_NAME_BYTES), ("path", path, MAX_PATH_BYTES)):
         if (length := len(text.encode())) > most:
             raise ValueError(
-                f"The {what} {format_value(path)} has {length:,} bytes, but at most "
-                f"{most:,} are allowed. Choose a shorter {what}."
+                f"The value {format_value(path)} contains a {what} of {length:,} bytes, but at "
+                f"most {most:,} are allowed. Choose a shorter {what}."
             )
     return path
 

@@ -169,14 +169,14 @@ def download_archive(archive: Archive, folder: Path, mirror: str | None = None) 
     if expected is not None and digest != expected:
         part.unlink()
         if archive.sha256:
-            source = "in the published archive"
+            source = "from the published archive"
             remedy = "Run the command again, or give --mirror an address with the published archive"
         else:
-            source = f"in {folder / CHECKSUMS}"
+            source = f"from {folder / CHECKSUMS}"
             remedy = f"Remove the line of {archive.name} there if the authors changed their archive"
         raise DataError(
-            f"{address}: The SHA-256 of the download is {digest}, but it is {expected} {source}. "
-            f"{remedy}."
+            f"{address}: The SHA-256 of the download is {digest}, but the expected value is "
+            f"{expected} ({source}). {remedy}."
         )
     part.replace(path)
     _record_checksum(folder, archive.name, digest)
@@ -202,12 +202,12 @@ def _check_checksum(path: Path, archive: Archive, expected: str | None) -> None:
     """Compare an archive's checksum with the expected one, and record it."""
     digest = compute_sha256(path)
     if expected is not None and digest != expected:
-        source = "in the published archive"
+        source = "from the published archive"
         if archive.sha256 is None:
-            source = f"in {path.parent / CHECKSUMS}"
+            source = f"from {path.parent / CHECKSUMS}"
         raise DataError(
-            f"{path}: The SHA-256 of the file is {digest}, but it is {expected} {source}. Remove "
-            "the file and download it again."
+            f"{path}: The SHA-256 of the file is {digest}, but the expected value is {expected} "
+            f"({source}). Remove the file and download it again."
         )
     if read_checksums(path.parent).get(path.name) != digest:
         _record_checksum(path.parent, path.name, digest)

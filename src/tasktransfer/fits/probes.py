@@ -261,7 +261,7 @@ def _report_unseen_labels(
         inputs.note(
             f"{task}: The test split has {format_quantity(len(unseen), 'label')} that the training "
             f"split does not have, such as {unseen[0]!r} of instance {example.id}, dialogue "
-            f"{example.dialogue_id}. Probes cannot predict them, and they count as missed."
+            f"{example.dialogue_id}. Probes cannot predict these labels, which count as missed."
         )
 
 

@@ -214,9 +214,8 @@ def _measure_rates(device: Device) -> Rates:
     except subprocess.CalledProcessError as error:
         last = (error.stderr.strip().splitlines() or ["no message"])[-1]
         raise TaskTransferError(
-            f"--calibrate: The measurement failed ({last}). Run the command in the "
-            "environment that trains (with torch), or without --calibrate to estimate from "
-            "reference values."
+            f"--calibrate: The measurement failed ({last}). Run the command in an "
+            "environment with torch, or omit --calibrate to estimate from reference values."
         ) from error
     except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
         raise TaskTransferError(
