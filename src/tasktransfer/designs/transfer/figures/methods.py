@@ -41,6 +41,8 @@ _LINE = 0.34
 """Height of a line, inches."""
 _DENSE_LINE = 0.17
 """Height of a line in paper style if there are several panels and no folded names, inches."""
+_ABOVE_AND_BELOW = 1.2
+"""Height of a panel's title and axis, inches, from which columns are counted in paper style."""
 _ORDER = [*METHODS]
 
 
@@ -62,7 +64,7 @@ def plot_methods(frames: Frames) -> Figure | None:
     is_dense = is_paper_style() and len(panels) > 1 and not any("\n" in name for name in labels)
     width = 3.6 if len(panels) == 1 else 2.1
     height = (_DENSE_LINE if is_dense else _LINE) * len(names)
-    figure, axes = create_panels(len(panels), width, height + 0.6, shared="y")
+    figure, axes = create_panels(len(panels), width, height + _ABOVE_AND_BELOW, shared="y")
     targets = list(dict.fromkeys(rows["target"]))
     shorts = fit_short_names(targets, frames.metadata.shorts)
     for panel, methods in zip(axes, panels, strict=True):
