@@ -102,7 +102,8 @@ def test_the_simplest_method_that_is_not_significantly_worse_is_recommended() ->
     )
     assert rows.loc[FINE_TUNING, "delta_low"] < rows.loc[FINE_TUNING, "delta_high"]
     (sentence,) = describe_methods(table)
-    assert sentence.startswith("For Own/intent, use frozen embeddings with logistic regression (8")
+    start = "For Own/intent, use frozen embeddings with logistic regression (score 8"
+    assert sentence.startswith(start)
     assert "fine-tuning, is not significantly better with 300 training instances (+" in sentence
     assert sentence.endswith("and takes 40 times as long to train.")
 

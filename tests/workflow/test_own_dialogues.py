@@ -67,7 +67,7 @@ def test_check_and_init_print_what_the_page_shows(
 def test_the_tutorial_runs_from_the_file_to_predictions(folder: Path) -> None:
     text = run(folder, TINY)
     report = (folder / "support/results/report.html").read_text("utf-8")
-    assert "Mean scores of the baselines (0-100): Dialogues/intent with tiny" in report
+    assert "use TF-IDF with logistic regression (score 83.3 [44.2, 96.9])" in report
     assert "(baseline: 47.5; TF-IDF, logistic regression: 83.3; difference: −35.8" in report
     assert [line for line in (*RAN[1:], *PREDICTED) if line not in text] == []
     assert "took " in text and "h; forecast " in text

@@ -161,7 +161,9 @@ def _make_sections(
                 *(
                     describe_absent_figure(f).why
                     for f in shown.figures
-                    if f.section == name and _is_missing(f, figures)
+                    if f.section == name
+                    and _is_missing(f, figures)
+                    and (name != "answer" or f.planned(frames.study))
                 ),
             ],
             sentences,

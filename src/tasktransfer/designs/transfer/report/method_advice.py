@@ -66,7 +66,7 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
             f"({_format_score(chosen)}). The best method is {_format_method(best, has_models)} "
             f"({_format_delta(best)}). Label more dialogues, or train for longer."
         )
-    advice = f"use {_format_method(chosen, has_models)} ({_format_score(chosen)}). "
+    advice = f"use {_format_method(chosen, has_models)} (score {_format_score(chosen)}). "
     if chosen is not best:
         size = format_quantity(max(int(row["train_size"]) for row in rows), "training instance")
         cost = _compare_cost(best, chosen)
@@ -82,7 +82,7 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
     verdict = (
         "is significantly worse"
         if next_best["q"] <= MOST_Q
-        else "is not simpler, and not significantly worse"
+        else "is not significantly worse, but not simpler"
         if not is_missing(next_best["q"])
         else "could not be tested"
     )
@@ -115,7 +115,8 @@ def _format_score(row: Row) -> str:
 
 def _format_delta(row: Row) -> str:
     ends = row["delta_low"], row["delta_high"]
-    return format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+    delta = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
+    return f"{delta} points"
 
 
 def _compare_cost(row: Row, chosen: Row) -> str:
