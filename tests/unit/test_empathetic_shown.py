@@ -142,6 +142,15 @@ def test_a_gain_that_needs_no_emotion_is_not_credited_to_emotions() -> None:
     assert "Ensem-DM+ in P@1,100" in last
 
 
+def test_one_run_of_an_ensemble_is_shown_next_to_its_controls() -> None:
+    effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
+    frames = {"differences": compared(effects, math.nan, seeds=1)}
+    frames["control_differences"] = minus_controls((-1.7, -4.0, 1.0), math.nan)
+    last = write_answer(view(frames))[-1]
+    assert last.startswith("In P@1,100, Ensem-DM+ differs from ensemble-untrained by −1.70 [−4.00")
+    assert "] and from base-longer by +5.00 [+3.00, +7.00]. These controls have a" in last
+
+
 def test_an_ensemble_without_controls_is_not_credited_to_emotions() -> None:
     effects = {**EFFECTS, ("retrieval", "ensemble-tuned", "p_at_1", ""): (9.4, 5.0, 13.0)}
     for seeds in (1, 2):

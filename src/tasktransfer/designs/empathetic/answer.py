@@ -46,7 +46,10 @@ def write_answer(frames: Frames) -> list[str]:
         *_describe_constant_runs(frames["measured"], both),
     ]
     if len(both) and (both["seeds"] <= 1).all():
-        return [*_describe_single_runs(of_training, of_labels), *constant]
+        sentences = [*_describe_single_runs(of_training, of_labels)]
+        if "control_differences" in frames:
+            sentences += _describe_untested_controls(frames["control_differences"])
+        return [*sentences, *constant]
     of_training, of_labels = (part[part["q"].notna()] for part in (of_training, of_labels))
     sentences = [*_describe_training(of_training), *_describe_labels(of_labels)]
     if "control_differences" in frames:
@@ -224,6 +227,20 @@ def _describe_controls(rows: pd.DataFrame) -> Iterator[str]:
     )
 
 
+def _describe_untested_controls(rows: pd.DataFrame) -> Iterator[str]:
+    """Yield the first measure of each ensemble minus its controls, which one run cannot test."""
+    first = rows.drop_duplicates(["setting", "method", "against"])
+    for _, of_ensemble in first.groupby(["setting", "method"], sort=False):
+        minus = [
+            f"from {row['against']} by {_format_difference(row)}" for row in to_records(of_ensemble)
+        ]
+        row = to_records(of_ensemble)[0]
+        yield (
+            f"In {row['score']}, {row['name']} differs {join_names(minus)}. These controls have a "
+            "second encoder or a second training, but no emotion labels."
+        )
+
+
 def sort_by_q(rows: pd.DataFrame) -> Sequence[Row]:
     """Return the rows sorted by q, the smallest first."""
     return to_records(rows.sort_values("q", kind="stable"))
@@ -236,7 +253,11 @@ def _format_named_score(row: Row) -> str:
 def _format_score(row: Row) -> str:
     """Return a measure and its difference, as in ``P@1,100 (+6.3 [1.6, 11.0])``."""
     of_pool = f", {row['pool']}" if row["pool"] else ""
-    interval = format_value_with_interval(
+    return f"{row['score']}{of_pool} ({_format_difference(row)})"
+
+
+def _format_difference(row: Row) -> str:
+    """Return a difference with its interval."""
+    return format_value_with_interval(
         row["difference"], row["low"], row["high"], "+.2f", DIFFERENCES
     )
-    return f"{row['score']}{of_pool} ({interval})"
