@@ -79,12 +79,13 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
     for rows, what in (
         (
             of_training,
-            "Base differs most from Pretrained in {}. Differences are Base minus Pretrained.",
+            "Base differs most from Pretrained in {}. Each difference is the value for Base minus "
+            "the value for Pretrained.",
         ),
         (
             of_labels,
             "the methods with emotion or topic supervision that differ most from Base are {}. "
-            "Differences are the method minus Base.",
+            "Each difference is the value for the method minus the value for Base.",
         ),
     ):
         if len(rows):

@@ -290,7 +290,7 @@ TABLES = (
         "Mean gains over targets, in points. The top-1 gain of a target is, as in the paper, the "
         "largest mean Δ of its sources, but at least 0. Top-1 is therefore above 0 on average "
         "even if no source has any effect. The column “Chosen on dev” is the Δ of the source "
-        "with the best dev scores. Its 95 % interval covers seeds, but not test dialogues. For "
+        "with the best dev scores, with a 95 % interval over seeds, but not test dialogues. For "
         "“Held out”, the source is selected with all seeds but one on one half of the test "
         "dialogues, and its Δ is measured with the held-out seed on the other half. The held-out "
         "Δ is averaged over seeds and halves, and its 95 % interval covers seeds and dialogues.",

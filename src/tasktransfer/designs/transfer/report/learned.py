@@ -209,7 +209,9 @@ def describe_unlearned_baselines(
     if len(unlearned):
         remedy = "Use a reference, or train for more updates (training.updates)."
         if has_sources:
-            remedy = f"{UNKNOWN} Increase training.updates, so that the baselines learn first."
+            remedy = (
+                f"{UNKNOWN} Increase training.updates, so that the baselines learn their tasks."
+            )
         yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
