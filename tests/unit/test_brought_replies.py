@@ -124,7 +124,7 @@ def test_replies_of_all_models_become_rating_sheets(
     assert groups.count(["gen-base", "gen-copy"]) == 4
     assert len([*(tmp_path / "sheets").glob("*.html")]) == 2
     assert main([*words, "--models", "Gold", "base", "--out", str(tmp_path)]) == 2
-    assert "--models: 'base' is not a model of the study. Did you" in capsys.readouterr().err
+    assert "--models: The study has no model 'base'. Did you" in capsys.readouterr().err
 
 
 def test_examples_have_the_replies_of_all_models(

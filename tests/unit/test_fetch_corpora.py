@@ -213,7 +213,7 @@ def test_an_archive_with_another_checksum_is_refused(
         fetch_converted_files(conversion, tmp_path, server.address)
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".lock"]
     (tmp_path / conversion.archive.name).write_bytes(b"other")
-    with pytest.raises(DataError, match=f"{expected}. Remove the file"):
+    with pytest.raises(DataError, match=f"{expected}.. Remove the file"):
         fetch_converted_files(conversion, tmp_path, server.address)
 
 
