@@ -58,6 +58,7 @@ def build_cost_table(resources: pd.DataFrame) -> HtmlTable:
             make_number_column("trained", "Trained parameters", ",.0f"),
         ),
         keys=2,
+        folded=True,
     )
 
 
