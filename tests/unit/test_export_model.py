@@ -132,6 +132,8 @@ def test_the_logits_of_the_trainer_are_kept(
     assert [config["id2label"][str(n)] for n in range(len(LABELS))] == [*LABELS]
     files = {file.suffix for file in tmp_path.rglob("*") if file.is_file()}
     assert files == {".json", ".safetensors"}
+    settings = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert settings["tokenizer_class"] == "PreTrainedTokenizerFast", "known to transformers 4"
 
 
 def build_encoder(backbone: Any, reads: Reads = "pooler") -> Encoder:

@@ -155,6 +155,10 @@ def write_tokenizer(
     tokenizer.truncation_side, tokenizer.model_max_length = side, max_length
     tokenizer.init_kwargs["truncation_side"] = side  # the only way to have it written
     tokenizer.save_pretrained(folder)
+    # Transformers 5 writes a new name of the class, which earlier versions do not know.
+    file = folder / "tokenizer_config.json"
+    text = file.read_text("utf-8").replace('"TokenizersBackend"', '"PreTrainedTokenizerFast"')
+    file.write_text(text, "utf-8")
 
 
 def write_regression(folder: Path, weight: Any, bias: Any, max_length: int) -> None:
