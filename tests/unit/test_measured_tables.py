@@ -193,3 +193,27 @@ def test_rankings_without_training() -> None:
     assert min(encoders) > float(thousand["tf-idf"]["high"])
     gain = thousand["mpnet minus minilm"]
     assert f"mpnet is above MiniLM by {show_p_at_1(gain)} points" in text
+
+
+def test_cosines_of_two_encoders() -> None:
+    by_set: dict[str, dict[str, Row]] = {}
+    for row in read_rows("panel_cosines"):
+        by_set.setdefault(row["set"], {})[row["row"]] = row
+    mean, minus = by_set.pop("mean"), "mpnet minus minilm"
+
+    def show_cell(row: Row, digits: int = 0) -> str:
+        return f"{show(row['value'], digits)} {show_interval(row, 'low', 'high', digits)}"
+
+    means = [show(mean[name]["value"]) for name in ("minilm", "mpnet")]
+    assert read_table("panel.md", "| set | MiniLM | mpnet | mpnet minus MiniLM |") == [
+        *([name, *map(show_cell, rows.values())] for name, rows in by_set.items()),
+        ["mean", *means, show_cell(mean[minus], 1)],
+    ]
+    sure = [name for name, rows in by_set.items() if float(rows[minus]["q"]) <= 0.05]
+    assert all(float(by_set[name][minus]["low"]) > 0 for name in sure)
+    text = " ".join((ROOT / "docs" / "panel.md").read_text(encoding="utf-8").split())
+    highest = max(float(by_set[name][minus]["q"]) for name in sure)
+    named = f"{', '.join(sure[:-1])} and {sure[-1]}; q = {highest:.3f} or less"
+    assert len(sure) == 5
+    assert f"significantly higher on five of ten sets ({named})" in text
+    assert f"**The mean rises by {show_cell(mean[minus], 1)}**" in text
