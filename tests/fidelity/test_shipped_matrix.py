@@ -252,8 +252,11 @@ def test_the_guide_to_the_report_quotes_its_answer(
     assert len(lines) == 6
     for line in lines:
         assert f"| {' | '.join(line)} |" in guide
-    names, _ = describe_unlearned_list(references[references["is_best"]], {})
-    assert names.partition(". ")[0] in words
+    best = references[references["is_best"]]
+    places = zip(best["dataset"], best["target"], strict=True)
+    shorts = {place: results.metadata.shorts[place[1]] for place in places}
+    names, _ = describe_unlearned_list(best, shorts)
+    assert names in words
 
 
 def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:
