@@ -67,6 +67,22 @@ def test_the_layers_of_minilm() -> None:
     assert f"only layers {' and '.join(above)} score significantly higher than" in text
 
 
+def test_the_layers_of_mpnet() -> None:
+    rows, minilm = read_rows("probes_layers_of_mpnet"), read_rows("probes_layers")
+    head = "| layer of mpnet | F1 | minus word counts | q | probes above, below |"
+    assert read_table("probes.md", head) == [[row["layer"], *show_layer(row)] for row in rows]
+    text = " ".join((ROOT / "docs" / "probes.md").read_text(encoding="utf-8").split())
+    (words,) = {show(row["words"]) for row in (*rows, *minilm)}
+    assert f"word counts for mpnet also reach a mean F1 of {words}." in text
+    sure = [row for row in rows if float(row["q"]) <= 0.05 and float(row["above_low"]) > 0]
+    above = " and ".join(row["layer"] for row in sure)
+    assert f"Layers {above} of mpnet score significantly higher than word counts." in text
+    best = max((*rows, *minilm), key=lambda row: float(row["f1"]))
+    assert (best["model"], best["layer"]) == ("mpnet", "8")
+    assert f"of all layers in both tables: {show(best['above_words'])} points more" in text
+    assert (rows[-1]["layer"], float(rows[-1]["q"]) > 0.05) == ("12", True)
+
+
 def test_the_layers_of_two_models() -> None:
     every = read_rows("probes_layers_of_two_models")
     rows = [row for row in every if row["probe"] == "all"]
