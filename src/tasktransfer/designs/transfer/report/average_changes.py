@@ -43,7 +43,7 @@ def build_changes_table(summary: pd.DataFrame) -> HtmlTable | None:
         for end in ("low", "high")
     }
     rows = ordered.assign(**ends)
-    verdicts = {describe_change(row) for row in rows.to_dict("records")}
+    verdicts = rows.apply(describe_change, axis="columns")
     names = [make_text_column("dataset", "Dataset")]
     if known["model"].nunique() > 1:
         names.append(make_text_column("model", "Model"))
@@ -51,7 +51,7 @@ def build_changes_table(summary: pd.DataFrame) -> HtmlTable | None:
     return build_table(
         "changes",
         "Mean change of the score by algorithm",
-        _write_caption(rows, any(verdict.startswith(WEAK) for verdict in verdicts)),
+        _write_caption(rows, has_weak=bool(verdicts.str.startswith(WEAK).any())),
         rows,
         (
             *names,
