@@ -106,7 +106,7 @@ def test_together_refuses_tasks_that_do_not_share_their_instances() -> None:
     with pytest.raises(DataError, match=r"of a has 3 examples, .* of b has 2.*another sampler"):
         check_same_instances({"a": split, "b": get_split([3, 3])})
     renamed = replace(split, ids=["0", "2", "1"])
-    with pytest.raises(DataError, match="Instance 1 is '1' in a, but '2' in b"):
+    with pytest.raises(DataError, match="index 1 is '1' in the task a, but '2' in the task b"):
         check_same_instances({"a": split, "b": renamed})
 
 
