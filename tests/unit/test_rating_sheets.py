@@ -209,8 +209,8 @@ def test_an_unanswered_check_fails() -> None:
     ("change", "told"),
     [
         ({"key": "abc"}, ":1, key: 'abc' is not '"),
-        ({"sheet": "rater-9"}, ":1, sheet: the sheet 'rater-9' is not listed"),
-        ({"item": "0"}, ":1, item: the item '0' is not in the sheet rater-1"),
+        ({"sheet": "rater-9"}, ":1, sheet: The sheet 'rater-9' is not listed"),
+        ({"item": "0"}, ":1, item: The item '0' is not in the sheet rater-1"),
         ({"empathy": 6}, ":1, empathy: '6' is not an answer to this question. Write one of 1"),
         ({"fluency": None}, ":1, fluency: 'None' is not an answer to this question"),
     ],
