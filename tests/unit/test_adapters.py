@@ -11,7 +11,7 @@ import torch
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 from tasktransfer.errors import ModelError
-from tasktransfer.models.adapters import ADAPTERS_FILE, AdapterBank
+from tasktransfer.models.adapters import AdapterBank
 
 
 def small_bert(layers: int = 2) -> Any:
@@ -97,7 +97,7 @@ def test_saved_adapters_come_back_for_the_tasks_in_common(tmp_path: Path) -> Non
 def test_adapters_of_another_size_are_refused(tmp_path: Path, reduction: int, layers: int) -> None:
     AdapterBank(small_bert(), ("first",), 4, seed=0).save(tmp_path)
     other = AdapterBank(small_bert(layers), ("first",), reduction, seed=0)
-    with pytest.raises(ModelError, match=f"parameter first.*same encoder and reduction"):
+    with pytest.raises(ModelError, match=r"parameter first.*same encoder and reduction"):
         other.load(tmp_path)
 
 
