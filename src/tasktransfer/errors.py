@@ -54,7 +54,7 @@ def print_note(text: str) -> None:
 
 
 def print_message(text: str) -> None:
-    """Print a text on standard error, or on the console (``CONSOLE``) if that fails."""
+    """Print a message to standard error, or to the console (``CONSOLE``) if that fails."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:

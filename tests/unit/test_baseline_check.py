@@ -111,7 +111,10 @@ def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
     assert {n.digest for n in second.choices[0].after} == {n.digest for n in first.choices[0].after}
     (sentence,) = describe_skipped_targets(checked)
     assert sentence.startswith("No transfer to DailyDialog/dialogue_nli is trained")
-    assert "the baseline of this task has 45.0 and TF-IDF, logistic regression has 45.0" in sentence
+    assert (
+        "the baseline of this task has 45.0 and TF-IDF with logistic regression has 45.0"
+        in sentence
+    )
 
 
 def test_a_target_that_no_reference_predicts_keeps_its_transfers(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_one_run_is_said_and_bears_no_claim(q: float) -> None:
         "With one run of each method, Base differs most from Pretrained in log PPL (−1.10"
     )
     assert "methods with emotion or topic supervision that differ most from Base are" in labels
-    assert last.startswith("No difference is tested, because the intervals cover")
+    assert last.startswith("No difference is tested, because the intervals account")
     assert "significantly" not in " ".join([training, labels, last])
 
 

@@ -118,7 +118,7 @@ def test_one_run_bears_neither_a_chance_nor_a_claim(delta: float, significant: b
     assert text.startswith("For Tickets/intent, the best of 2 sources is DailyDialog/emotion")
     shown = f"{delta:+.1f}".replace("-", "−")
     assert (
-        f"{shown} points [+2.0, +6.0]. The change is not tested, because each method has one"
+        f"{shown} points [+2.0, +6.0]. The change is not tested for significance, because each"
         in text
     )
     assert "chance" not in text and "train on" not in text and "q " not in text

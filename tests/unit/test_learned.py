@@ -49,7 +49,7 @@ def test_the_sentence_names_scores_references_and_what_to_do() -> None:
         compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
     )
     assert sentence.startswith("1 of 2 baselines has not learned. Scores of baselines")
-    assert "D/topics (baseline: 30.0; TF-IDF, logistic regression: 31.0)" in sentence
+    assert "D/topics (baseline: 30.0; TF-IDF with logistic regression: 31.0)" in sentence
     assert "training.updates" in sentence
     assert "acts" not in sentence
     assert "cannot show which sources help" in sentence

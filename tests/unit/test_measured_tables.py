@@ -98,7 +98,7 @@ def test_the_layers_of_two_models() -> None:
     text = " ".join((ROOT / "docs" / "probes.md").read_text(encoding="utf-8").split())
     words = {row["model"]: show(row["words"]) for row in rows}
     assert (
-        f"Word counts reach a mean F1 of {words['MiniLM']} with MiniLM's word pieces and "
+        f"Word counts reach a mean F1 of {words['MiniLM']} with MiniLM's tokenizer and "
         f"{words['SmolLM2-135M']} with SmolLM2's."
     ) in text
     assert not [row for row in rows if float(row["q"]) <= 0.05 and float(row["above_words"]) > 0]

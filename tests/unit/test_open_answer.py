@@ -158,16 +158,22 @@ def test_a_state_says_whether_it_is_significant_and_how_many_seeds_collapsed() -
         frames = RESULTS.replace({"references": table, "collapsed": collapsed})
         return describe_baseline(frames, place, score).state
 
-    assert describe("learned", 0.01, 70) == "has learned (significantly above the best reference)"
-    assert (
-        describe("learned", 0.3, 41) == "has learned (above the best reference, not significantly)"
+    assert describe("learned", 0.01, 70) == (
+        "has learned its task (significantly above the best reference)"
     )
-    assert describe("learned", NAN, 41) == "has learned (above the best reference, not tested)"
+    assert (
+        describe("learned", 0.3, 41)
+        == "has learned its task (above the best reference, but not significantly)"
+    )
+    assert describe("learned", NAN, 41) == (
+        "has learned its task (above the best reference, not tested for significance)"
+    )
     assert describe("not better", 0.3, 13) == (
-        "has not learned (score 13.0, score of the best reference 40.0: most frequent answer)"
+        "has not learned its task (score 13.0, compared with 40.0 for the best reference, most "
+        "frequent answer)"
     )
     assert describe("collapsed", 0.3, 13, 1).startswith(
-        "has not learned (collapsed in 1 of 2 seeds, score 13.0,"
+        "has not learned its task (collapsed in 1 of 2 seeds, score 13.0,"
     )
 
 
@@ -206,7 +212,7 @@ def test_a_target_without_a_learned_baseline_gets_its_advice_first() -> None:
     references = compare(*states).assign(dataset="DailyDialog", model="bert")
     first, second, _ = build_target_blocks(RESULTS.replace({"references": references}))
     assert first.advice.startswith(
-        "No source is recommended, because the baseline has not learned (score"
+        "No source is recommended, because the baseline has not learned its task (score"
     )
     assert second.advice == ""
 
@@ -255,8 +261,10 @@ def test_the_card_of_a_target_has_the_state_of_its_baseline() -> None:
     (dataset,) = build_payload(RESULTS.replace({"references": references}), "")["datasets"]
     assert dataset["opens"] == {"bert": max_mean(RESULTS["summary"])}
     facts = {name: dict(card["facts"]) for name, card in dataset["cards"].items()}
-    assert facts[A]["baseline"].startswith("has not learned (score")
-    assert facts[B]["baseline"] == "has learned (above the best reference, not significantly)"
+    assert facts[A]["baseline"].startswith("has not learned its task (score")
+    assert facts[B]["baseline"] == (
+        "has learned its task (above the best reference, but not significantly)"
+    )
 
 
 def max_mean(table: pd.DataFrame) -> str:

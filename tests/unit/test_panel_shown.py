@@ -257,9 +257,9 @@ def test_the_answer_says_what_is_planted() -> None:
         "(Persona_USR)."
     )
     assert third == (
-        "In the method panel, the correlation of the expert for a set's own domain is "
-        "significantly higher than the other experts' mean on 1 of 1 rated set in the trained "
-        "domains (Persona_USR)."
+        "In the method panel, the expert for a rated set's own domain correlates with human "
+        "ratings significantly better than the other experts on average on 1 of 1 rated set in "
+        "the trained domains (Persona_USR)."
     )
 
 

@@ -133,7 +133,7 @@ def test_a_paper_with_two_values_for_a_row_has_none() -> None:
 def test_badges_are_numbered_as_their_notes() -> None:
     every = replace(GENERATED, cuts="limit_test 10", facts={**STOOD_IN.facts, "ratings": "kept"})
     marks = list_marks(every)
-    assert format_badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · SUBSTITUTES 1³"
+    assert format_badges(marks) == "SYNTHETIC¹ · SUBSAMPLED² · 1 SUBSTITUTE³"
     told = format_notes(marks, ["More."])
     assert [note.split()[0] for note in told] == ["1", "2", "3", "4"]
     assert (

@@ -261,7 +261,7 @@ def test_a_panel_without_one_of_its_experts_is_refused(
     arguments = ["rate", "--config", study.config_file, "--seed", "1", str(tmp_path / "none.jsonl")]
     assert main(arguments) != 0
     said = capsys.readouterr().err
-    assert f"The expert of {expert.label} is missing" in said
+    assert f"The expert for {expert.label} is missing" in said
     assert "checkpoints.keep" in said
     (tmp_path / "elsewhere").rename(folder)
 

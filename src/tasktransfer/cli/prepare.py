@@ -45,7 +45,9 @@ def add_commands(commands: Any) -> None:
     group = commands.add_parser("data", help="check, download, prepare or describe dialogues")
     parts = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
     command = add_command(parts, "prepare", prepare_dataset)
-    add_option(command, "--dataset", "NAME", "read this dataset of the config", required=True)
+    add_option(
+        command, "--dataset", "NAME", "read the dataset with this name in the config", required=True
+    )
     what = "read all dialogues of the tiny world, on which tiny models are pre-trained"
     add_flag(command, "--tiny-world", what)
     add_out_option(command, "write the instances into this folder")
@@ -59,15 +61,25 @@ def add_commands(commands: Any) -> None:
     add_data_commands(parts)
     add_fetch_command(parts)
     command = add_command(commands, "tiny-model", make_checkpoint)
-    add_option(command, "--model", "NAME", "create this model of the config", required=True)
+    add_option(
+        command, "--model", "NAME", "create the model with this name in the config", required=True
+    )
     add_out_option(command, "write the checkpoint into this folder")
     add_threads_option(command)
     command = add_command(commands, "encode", encode_dataset_for_model)
     data = command.add_mutually_exclusive_group(required=True)
-    data.add_argument("--dataset", metavar="NAME", help="encode this dataset of the config")
+    data.add_argument(
+        "--dataset", metavar="NAME", help="encode the dataset with this name in the config"
+    )
     what = "encode derived data, named by the first 12 digits of the node's digest"
     data.add_argument("--node", metavar="DIGEST", help=what)
-    add_option(command, "--model", "NAME", "encode for this model of the config", required=True)
+    add_option(
+        command,
+        "--model",
+        "NAME",
+        "encode for the model with this name in the config",
+        required=True,
+    )
     add_out_option(command, "write the token ids into this folder")
 
 
@@ -281,6 +293,7 @@ def encode_dataset_for_model(args: argparse.Namespace) -> None:
     named = study.get_encoded_folder(data, model.name)
 
     def is_up_to_date() -> bool:
+        """Return whether the encoded folder fits the cached instances and has all tasks."""
         noted = MAKER.read_object(args.out) or {}
         cached = read_manifest(instances)
         of = build_identity(cached, spec.identity, study.fidelity)

@@ -162,7 +162,7 @@ def build_snakemake_arguments(request: Request) -> list[str]:
 
 
 def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
-    """Run Snakemake with its own output, and return the exit code."""
+    """Run Snakemake, pass its output through unchanged, and return its exit code."""
     command = [sys.executable, "-P", "-m", "snakemake", *words]
     child = subprocess.Popen(command, cwd=folder, env=build_job_environment())
     with forward_sigterm(child):

@@ -134,9 +134,9 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
         fidelity = info.data.get("fidelity")
         if wanted and fidelity is not None and not resolve_switches(fidelity)[1].backbone_dropout:
             raise ValueError(
-                "The value is true, but fidelity.backbone_dropout is false. The model then "
-                "trains in evaluation mode, in which activations are not recomputed. Change one "
-                "of the two keys."
+                "The value cannot be true while fidelity.backbone_dropout is false, because the "
+                "model then trains in evaluation mode, in which activations are not recomputed. "
+                "Change one of the two keys."
             )
         return wanted
 

@@ -107,8 +107,8 @@ def read_metadata(folder: Path) -> dict[str, object] | None:
     content = json_text.read_object(file)
     if "architecture" not in content:
         raise ModelError(
-            f"{file}: The file is damaged, because it does not describe an architecture. Train "
-            "the stage again."
+            f"{file}: The file does not describe an architecture, so it is probably damaged. "
+            "Train the stage again."
         )
     return content
 

@@ -18,10 +18,10 @@ CONTRASTIVE = "contrastive_logistic"
 
 REFERENCES = {
     MOST_FREQUENT: "most frequent answer",
-    TFIDF: "TF-IDF, logistic regression",
-    FROZEN: "frozen embeddings, logistic regression",
-    NEAREST: "frozen embeddings, nearest neighbour",
-    CONTRASTIVE: "contrastive fine-tuning, logistic regression",
+    TFIDF: "TF-IDF with logistic regression",
+    FROZEN: "frozen embeddings with logistic regression",
+    NEAREST: "frozen embeddings with nearest neighbour",
+    CONTRASTIVE: "contrastive fine-tuning with logistic regression",
 }
 """Learner → label."""
 
@@ -100,5 +100,5 @@ def get_training_method(model: ModelSpec) -> str:
 
 
 def format_method_label(method: str) -> str:
-    """Format a method's label for use in a sentence, without commas."""
-    return METHODS[method].replace(", ", " with ")
+    """Return a method's label for use in a sentence."""
+    return METHODS[method]

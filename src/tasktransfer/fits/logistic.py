@@ -165,4 +165,5 @@ def _require_features(features: Features | None) -> Features:
 
 
 def _join_texts(query: str, instances: Sequence[Instance]) -> list[str]:
+    """Return one text per instance: the formatted query, a space and the context."""
     return [f"{query.format_map(instance.query)} {instance.context}" for instance in instances]

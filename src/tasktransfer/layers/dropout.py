@@ -26,7 +26,7 @@ _this_thread = threading.local()
 
 @contextmanager
 def use_dropout_seed(seed: int) -> Iterator[None]:
-    """Make this thread's dropout on a CPU depend only on a seed within the block."""
+    """Seed this thread's dropout on the CPU within a ``with`` block."""
     _this_thread.source = np.random.SFC64(seed)
     try:
         yield

@@ -159,7 +159,7 @@ def compute_score_from_sums(task: Task, sums: Sums, *, fidelity: Scoring = "defa
 
 
 def score_instances(task: Task, predictions: Answers, golds: Answers) -> list[float]:
-    """Score each prediction, 0 to 100, in the default fidelity.
+    """Score each prediction from 0 to 100, with the default fidelity settings.
 
     - Classification and multiple choice: 100 or 0.
     - Multi-output: the percentage of correct traits.

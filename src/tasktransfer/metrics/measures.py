@@ -177,8 +177,8 @@ def convert_answers_to_numbers(task: Task, answers: Answers) -> list[float]:
     """
     if not task.labels:
         raise ConfigError(
-            f"{task.name}: The answers of a task of kind {task.kind} are not numbers. Choose "
-            "another measure."
+            f"{task.name}: The measure needs numeric answers, but tasks of kind {task.kind} do "
+            "not have numeric answers. Choose another measure."
         )
     if task.kind == "rating":
         low, high = get_scale(task)

@@ -152,6 +152,8 @@ class AdapterBank(nn.Module):
             own[name].copy_(tensor)
 
     def _build_hook(self, number: int) -> Any:
+        """Return a forward hook that applies the active task's adapter to a module's output."""
+
         def apply_adapter(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
             if (task := self.task) is None:
                 return output

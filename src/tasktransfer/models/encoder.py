@@ -181,6 +181,7 @@ class Encoder:
     def split_for_prediction(
         self, split: EncodedSplit, examples: Sequence[int], token_budget: int
     ) -> list[list[int]]:
+        """Split evaluated examples into micro-batches; see ``FamilyModel``."""
         if self._has_unrestricted_edges(split.task):
             begins = range(0, len(examples), TOOLKIT_BATCH)
             return [list(examples[begin : begin + TOOLKIT_BATCH]) for begin in begins]

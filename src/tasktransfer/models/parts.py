@@ -29,13 +29,13 @@ Tensors = Mapping[str, Tensor]
 
 
 def freeze_other_parts(model: FamilyModel, trains: Sequence[str]) -> list[nn.Parameter]:
-    """Freeze all parameters outside given parts, and return the trained parameters.
+    """Freeze all parameters outside the given parts, and return the trainable parameters.
 
     Args:
         trains: names of the trained parts; nothing is frozen if it is empty.
 
     Returns:
-        The trained parameters, in module order.
+        The trainable parameters, in module order.
 
     Raises:
         ConfigError: the model has no part with a given name.

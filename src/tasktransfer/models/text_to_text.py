@@ -240,6 +240,7 @@ class EncoderDecoder:
         self.encoding: Encoding | None = None
 
     def get_parts(self) -> dict[str, dict[str, nn.Parameter]]:
+        """Return the parameters of the encoder, the decoder and the whole model, by name."""
         body = dict(self.module.named_parameters())
         encoder = dict(self.module.get_encoder().named_parameters())
         read = {id(parameter) for parameter in encoder.values()}

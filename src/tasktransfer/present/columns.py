@@ -84,6 +84,7 @@ def make_interval_column(
 
 
 def _bound_interval(ends: tuple[Any, Any], bounds: numbers.Range | None) -> tuple[Any, Any]:
+    """Clip the ends of an interval to the range of the quantity, if a range is given."""
     return numbers.bound_interval(*ends, bounds) if bounds else ends
 
 

@@ -39,7 +39,7 @@ def list_marks(metadata: Metadata) -> list[Mark]:
     if replaced:
         named = "; ".join(f"{text} (instead of {name})" for name, text in replaced.items())
         text = f"Substitutes for inputs of the paper: {named}."
-        marks.append(Mark(f"SUBSTITUTES {len(replaced)}", text))
+        marks.append(Mark(f"{len(replaced)} SUBSTITUTE{'S' * (len(replaced) > 1)}", text))
     of_design = (fact for fact in metadata.facts.items() if fact[0].startswith(MARK))
     named_so = ((name.removeprefix(MARK), text) for name, text in of_design)
     return [*marks, *(Mark(badge, f"{badge}: {text}.") for badge, text in named_so)]

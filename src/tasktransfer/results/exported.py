@@ -176,6 +176,7 @@ def read_exported_model(folder: Path) -> ExportedModel:
 
 @cache
 def _build_adapter() -> Any:
+    """Return pydantic's validator for the description of an exported model."""
     from pydantic import TypeAdapter  # noqa: PLC0415  # not needed to plan
 
     return TypeAdapter(ExportedModel)

@@ -190,6 +190,7 @@ def read_folder_state(folder: Path) -> tuple[str, str | None]:
     """
 
     def find_problem() -> str | None:
+        """Describe the damage to the record in the folder, or return None."""
         try:
             return find_damage(folder, folder.name[-SHORT:])
         except RecordError as error:

@@ -62,7 +62,9 @@ class Revisions:
 
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
-    """Find the revisions of all inputs, and describe missing inputs with remedies.
+    """Return the revisions of all inputs, and a message for each missing input.
+
+    A message names the missing input and says how to get it.
 
     Args:
         config: a validated study.

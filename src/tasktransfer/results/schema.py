@@ -297,7 +297,7 @@ class Provenance(TypedDict):
         str,
         Field(
             pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$",
-            description="time in UTC, in the format ISO 8601",
+            description="time in UTC, in ISO 8601 format",
         ),
     ]
     seconds: Annotated[

@@ -240,6 +240,7 @@ def compute_retrieval_similarity(target: Floats, source: Floats) -> float:
 
 
 def _normalise_rows(rows: Floats) -> Floats:
+    """Divide each row by its Euclidean length; rows of zeros stay unchanged."""
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     result: Floats = rows / np.where(length > 0, length, 1)
     return result

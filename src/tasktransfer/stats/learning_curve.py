@@ -64,7 +64,8 @@ def compute_curve(cells: Mapping[float, Cell]) -> list[CurvePoint]:
 def _forecast_point(cells: Mapping[float, Cell], score: float) -> CurvePoint:
     """Forecast the point for twice as many dialogues as the training set has.
 
-    Its interval covers a gain that stays the same, and one that falls as between earlier points.
+    Its interval allows for a gain that stays the same, and one that falls as between earlier
+    points.
     """
     earlier, _, _ = _compute_weighted_sum(cells, {0.5: 1, 0.25: -1})
     last, *stays = _compute_weighted_sum(cells, {1.0: 1, 0.5: -1})

@@ -144,9 +144,9 @@ def _iterate_texts(instances: Sequence[Path]) -> Iterator[str]:
 
 
 def _write_vectors(file: Path, vocabulary: dict[str, int], width: int, folder: Path) -> None:
-    """Write the vectors of the vocabulary's words, which are read from a text file.
+    """Read word vectors from a text file, and write those of the vocabulary's words to a folder.
 
-    Each line of the file has the form ``word number number ...``.
+    Each line of the text file has the form ``word number number ...``.
     """
     from safetensors.numpy import save_file
 

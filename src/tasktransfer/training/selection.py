@@ -131,7 +131,7 @@ def _compute_loss_measures(name: str, loss: float, task: str) -> dict[str, float
 def compute_dev_loss(
     model: FamilyModel, split: EncodedSplit, setup: Setup, batch_size: int | None = None
 ) -> float:
-    """Compute the mean loss over a split without dropout.
+    """Compute the mean loss on a dev split, with dropout switched off.
 
     The mean is over examples for encoders, and over counted tokens for text-to-text models
     (``FamilyModel.compute_loss_divisor``).

@@ -290,6 +290,7 @@ def _compare_pairs(dataset: str, ordered: Sequence[Entry]) -> list[Pair]:
 
 
 def _compute_interval(point: float, draws: Floats) -> tuple[float, float]:
+    """Return a normal interval around an estimate, with the resamples' standard deviation."""
     reach = NormalDist().inv_cdf((1 + LEVEL) / 2) * float(draws.std(ddof=1))
     return point - reach, point + reach
 

@@ -95,9 +95,9 @@ def _describe_single_runs(of_training: pd.DataFrame, of_labels: pd.DataFrame) ->
             named = join_names([name(row) for row in to_records(first)], MOST)
             yield f"With one run of each method, {what.format(named)}"
     yield (
-        "No difference is tested, because the intervals cover the variation between dialogues but "
-        "not between training runs. Train each method with at least two seeds (for example "
-        "seeds: 3)."
+        "No difference is tested, because the intervals account for the variation between "
+        "dialogues but not between training runs. Train each method with at least two seeds (for "
+        "example seeds: 3)."
     )
 
 

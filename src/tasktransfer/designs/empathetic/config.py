@@ -135,7 +135,10 @@ class EmpatheticConfig(CommonConfig):
     models: Annotated[
         tuple[EmpatheticModel, ...], LIST, Field(min_length=1), AfterValidator(check_unique_names)
     ] = Field(
-        description="models of the study, each with an architecture or a checkpoint with its family"
+        description=(
+            "models of the study; each has either an architecture, or a checkpoint and its model "
+            "family"
+        )
     )
     training: EmpatheticTraining = Field(
         default=EmpatheticTraining(), description="default hyperparameters of all training runs"

@@ -54,7 +54,7 @@ def plot_scores(frames: Frames) -> Figure | None:
     rows = rows[rows["score"].isin(frames.metadata.order["score"])]
     if rows.empty:
         return None
-    looks = _assign_looks(rows)
+    looks = _assign_styles(rows)
 
     def build_estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
@@ -91,7 +91,7 @@ def plot_differences(frames: Frames) -> Figure | None:
     rows = frames["differences"].query("setting != 'classifier'").dropna(subset="difference")
     if rows.empty:
         return None
-    looks = _assign_looks(rows)
+    looks = _assign_styles(rows)
 
     def build_estimate(row: Row) -> Estimate:
         look = looks[row["pool"]]
@@ -114,7 +114,7 @@ def plot_differences(frames: Frames) -> Figure | None:
     return figure
 
 
-def _assign_looks(rows: pd.DataFrame) -> dict[str, Look]:
+def _assign_styles(rows: pd.DataFrame) -> dict[str, Look]:
     """Map each pool of candidates to its colour and marker."""
     pools = [pool for pool in dict.fromkeys(rows["pool"]) if pool]
     return {

@@ -23,7 +23,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.stats.bootstrap import compute_q_values
 
 LEVEL = 0.05
-ONCE = "; with one run per method, this does not cover the variation between training runs"
+ONCE = "; with one run per method, this does not account for the variation between training runs"
 ONE_RUN = (
     "There is one run per method, so differences between {} and the other methods are not tested. "
     "Train each method with at least two seeds (for example seeds: 3)."
@@ -148,19 +148,19 @@ def _describe_own_experts(frames: Frames) -> str:
     q = pd.Series(compute_q_values(some["p"]), some.index)
     sure = some[(q <= LEVEL) & ((some["low"] > 0) | (some["high"] < 0))]
     above, below = (sure[sure["value"] * sign > 0]["set"] for sign in (1, -1))
-    whose = f"In the method {fan}, the correlation of the expert for a set's own domain"
+    whose = f"In the method {fan}, the expert for a rated set's own domain"
     if sure.empty:
         return (
-            f"{whose} does not differ significantly from the other experts' mean on any of "
-            f"{_format_sets(len(some))}."
+            f"{whose} does not correlate significantly better or worse with human ratings than the "
+            f"other experts on average, on any of {_format_sets(len(some))}."
         )
     text = [
-        f"significantly {word} than the other experts' mean on {len(names)} of "
+        f"significantly {word} than the other experts on average on {len(names)} of "
         f"{_format_sets(len(some))} in the trained domains ({', '.join(names)})"
-        for word, names in (("higher", above), ("lower", below))
+        for word, names in (("better", above), ("worse", below))
         if len(names)
     ]
-    return f"{whose} is {' and '.join(text)}."
+    return f"{whose} correlates with human ratings {' and '.join(text)}."
 
 
 def _format_sets(count: int) -> str:

@@ -233,9 +233,9 @@ def _make_reading_notes(frames: Frames, frame: pd.DataFrame) -> list[str]:
         "of each method)."
     )
     text = (
-        "Intervals (95 %) cover contexts and seeds. For one seed, and for untrained methods, the "
-        "intervals cover only contexts. The columns bootstrap_low and bootstrap_high of the CSV "
-        "file contain bootstrap intervals from resampling contexts and seeds together."
+        "Intervals (95 %) are over contexts and seeds. For one seed, and for untrained methods, "
+        "the intervals are over contexts only. The columns bootstrap_low and bootstrap_high of the "
+        "CSV file contain bootstrap intervals from resampling contexts and seeds together."
     )
     cosines = describe_cosines(get_config(frames.study))
     return [*([unsure] if (frame["q"] > 0.05).any() else []), text, cosines]

@@ -102,7 +102,7 @@ def _find_raters(study: Study, seed: int | None) -> tuple[Mapping[str, Run], Map
         folder = Path(study.get_checkpoint_folder(expert))
         if not folder.is_dir():
             raise ModelError(
-                f"{folder}: The expert of {domain} is missing, but a panel needs all of its "
+                f"{folder}: The expert for {domain} is missing, but a panel needs all of its "
                 "experts. Set checkpoints.keep: [expert] in the config, and run the study again."
             )
     twin = others.get("twin")

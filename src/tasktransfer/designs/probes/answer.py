@@ -68,7 +68,7 @@ def _describe_training(trained: pd.DataFrame, constant: frozenset[Cell]) -> Iter
         yield (
             "With one run per encoder, probe F1 is higher after training in "
             f"{higher}{_describe_constant_pairs(every, constant, PAIRS)}. Differences are not "
-            "tested, because one run does not cover the variation between training runs. Train "
+            "tested, because one run does not show the variation between training runs. Train "
             "each encoder with at least two seeds (for example seeds: 3)."
         )
         return
@@ -135,8 +135,8 @@ def _describe_above_words(rows: pd.DataFrame, who: str) -> Iterator[str]:
         for value, row in zip(values, rows_of_means, strict=True)
     )
     control = (
-        f"Averaged over probes, F1 on the {who} minus F1 on counts of the same words (the "
-        f"strongest control) is {' and '.join(differences)}."
+        f"Averaged over probes, F1 on the {who} differs from F1 on counts of the same words, the "
+        f"strongest control, by {' and '.join(differences)}."
     )
     if len(tested):
         higher = format_fraction(int(is_significantly_positive(tested).sum()), len(tested), PAIRS)

@@ -45,7 +45,8 @@ DRAWS, TENTH, JUDGEMENTS, TIES = 50_000, 10, 2_000, 0.35
 """Figure 1: 50,000 samples of a tenth of 2,000 judgements, about 35 % of which are ties."""
 
 
-def _assign_looks(models: Sequence[str]) -> dict[str, Look]:
+def _assign_styles(models: Sequence[str]) -> dict[str, Look]:
+    """Map each model to the colour, marker and line style of its curves."""
     return {model: get_series_look(rank) for rank, model in enumerate(models)}
 
 
@@ -63,7 +64,7 @@ def plot_f1_by_epoch(frames: Frames) -> Figure | None:
     trained = drop_duplicate_snapshots(scores)
     if trained.empty:
         return None
-    looks = _assign_looks(metadata.order_names("model", trained["model"]))
+    looks = _assign_styles(metadata.order_names("model", trained["model"]))
     keys = list(trained[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
     figure, axes = create_panels(len(keys), 2.9, 2.1)
     several = trained["corpus"].nunique() > 1
@@ -103,7 +104,7 @@ def plot_f1_by_layer(frames: Frames) -> Figure | None:
     if rows.empty:
         return None
     models = metadata.order_names("model", rows["model"])
-    looks = _assign_looks(models)
+    looks = _assign_styles(models)
     keys = list(rows[["corpus", "probe"]].drop_duplicates().itertuples(index=False))
     keys.sort(key=lambda key: key.probe != ALL)
     figure, axes = create_panels(len(keys), 2.9, 2.1)
@@ -145,7 +146,7 @@ def drop_duplicate_snapshots(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_representations(frames: Frames) -> Figure | None:
-    """Plot the representations of training turns on two principal components (Figure 2).
+    """Plot training turns' representations, projected onto two principal components (Figure 2).
 
     None if no representations are stored.
     """
@@ -160,7 +161,9 @@ def plot_representations(frames: Frames) -> Figure | None:
         share = f"{cloud['variance'].iloc[0]:.0f} % of the variance"
         set_panel_title(panel, f"{model}, {snapshot}\n{corpus}, {share}")
         panel.tick_params(labelsize=6)
-    add_title(figure, "Representations on two principal components", None, frames.metadata)
+    add_title(
+        figure, "Representations projected onto two principal components", None, frames.metadata
+    )
     return figure
 
 
@@ -173,7 +176,7 @@ def plot_bleu_against_f1(frames: Frames) -> Figure | None:
     if means.empty:
         return None
     corpora, claims = list(dict.fromkeys(means["corpus"])), frames["claims"]
-    looks = _assign_looks(frames.metadata.order_names("model", means["model"]))
+    looks = _assign_styles(frames.metadata.order_names("model", means["model"]))
     figure, axes = create_panels(len(corpora), 5.0, 3.4, shared="y")
     for panel, corpus in zip(axes, corpora, strict=True):
         for model, look in looks.items():

@@ -367,7 +367,7 @@ FIGURES = (
     ),
     Figure(
         "representations",
-        "Representations on two principal components",
+        "Representations projected onto two principal components",
         figures.plot_representations,
         ("projections",),
         nothing="has no stored representations",

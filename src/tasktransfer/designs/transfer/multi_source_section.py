@@ -49,9 +49,9 @@ class MultiSourceConfig(Section):
     ] = Field(
         default="off",
         description=(
-            "`off` to train on no more than one source, `named` to use the targets and sources "
-            "in the key named, or `auto` to select targets and sources from the single-source "
-            "results"
+            "`off` to train on at most one source, `named` to use the targets and sources "
+            "listed under the key `named`, or `auto` to select targets and sources from the "
+            "single-source results"
         ),
     )
     named: Annotated[tuple[NamedMultiSource, ...], LIST, DISTINCT] = Field(

@@ -75,7 +75,7 @@ def parse_question(study: Study, target: str, sources: Sequence[str]) -> Questio
         if not targets:
             raise ConfigError(
                 f"--target {target}: The study has no source tasks to rank. Add source tasks to "
-                "the config. The report of the study recommends a method instead of a source."
+                "the config. To choose a method, see the recommendation in the study's report."
             )
         problem = "a target in several datasets" if matches else "not a target of the study"
         raise ConfigError(
@@ -199,8 +199,8 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
         if own.empty:
             theirs = ", ".join(sorted(set(evidence["weights"])))
             raise RecordError(
-                f"{folder}: The results were computed with other model weights ({theirs}) than "
-                f"the weights of the study ({weights}). Specify tables of the same model."
+                f"{folder}: The results were computed with model weights ({theirs}) that differ "
+                f"from those of the study ({weights}). Specify tables of the same model."
             )
         return own, str(folder)
     evidence = read_tables_evidence(Path(study.tables))

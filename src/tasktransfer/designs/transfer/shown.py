@@ -105,7 +105,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
         "figures",
     ),
     "effects": (
-        "Change by transfer, with uncertain cells faded",
+        "Effect of transfer on the score, with uncertain cells faded",
         ("transfer_runs", "missing_runs", "cells", LEARNED),
         "figures",
     ),
@@ -291,9 +291,9 @@ def build_analysis(study: Study) -> Analysis:
 
 
 def _map_methods_sections(study: Study) -> dict[str, Section]:
-    """Map each dataset with targets to the section of its figure of methods.
+    """Map each dataset with targets to the report section that shows its methods figure.
 
-    It is ``answer`` for the user's own dialogues.
+    The section is ``answer`` for the user's own dialogues.
     """
     runs = (run for run in study.plan.runs if run.method == BASELINE or is_prompted(run))
     names = dict.fromkeys(str(run.about["dataset"]) for run in runs)

@@ -286,14 +286,14 @@ TABLES = (
     ),
     _declare_table(
         "top1",
-        "Gain of the best source without selection bias",
+        "Gain of the best source, estimated without selection bias",
         "Mean gains over targets, in points. The top-1 gain of a target is, as in the paper, the "
         "largest mean Δ of its sources, but at least 0. Top-1 is therefore above 0 on average "
         "even if no source has any effect. The column “Chosen on dev” is the Δ of the source "
         "with the best dev scores, with a 95 % interval over seeds, but not test dialogues. For "
         "“Held out”, the source is selected with all seeds but one on one half of the test "
         "dialogues, and its Δ is measured with the held-out seed on the other half. The held-out "
-        "Δ is averaged over seeds and halves, and its 95 % interval covers seeds and dialogues.",
+        "Δ is averaged over seeds and halves, and its 95 % interval is over seeds and dialogues.",
         partial(printed_rows.select_frame, "top1"),
         (
             *_GROUP,
@@ -314,8 +314,9 @@ TABLES = (
         "control_summary",
         "Average differences from each control",
         "Score of the transfer minus score of the control, in points and averaged over pairs of "
-        "tasks, with a 95 % interval over seeds and dialogues. The q values are adjusted over all "
-        "rows. The control “longer baseline” is trained on the target alone for twice the "
+        "tasks, with a 95 % interval over seeds and dialogues. The q values are p values adjusted "
+        "for multiple comparisons over all rows. The control “longer baseline” is trained on the "
+        "target alone for twice the "
         "baseline's updates, which is about the total training length of multitask → fine-tune.",
         printed_rows.list_control_means,
         (
@@ -340,7 +341,8 @@ TABLES = (
         "least half of the gain. A control gives at least half of the gain if the 95 % interval "
         "of the cell's difference from the control ends at or below half of the cell's Δ. The "
         "verdict is “hurts” if the score is below the baseline with q ≤ 0.05. A cell is not "
-        "judged if it has one seed only, or if a test is not possible. The verdict on all other "
+        "judged if it has only one seed, or if a significance test is not possible. The verdict on "
+        "all other "
         "cells is “Cannot tell”, including cells for which a control is missing.",
         printed_rows.count_verdicts,
         (

@@ -132,6 +132,7 @@ class EndpointModel:
         return {None: "way", True: "way, chat: yes", False: "way, chat: no"}[self.chat]
 
     def _build_probe(self) -> EndpointProbe:
+        """Return the test requests that find out what the endpoint can do."""
         return EndpointProbe(self.client, self.served, self.chat, self.thinking_tokens)
 
     # --- likelihoods ---

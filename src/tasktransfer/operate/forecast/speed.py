@@ -143,7 +143,11 @@ class Sample:
 
 
 def read_samples(study: Study) -> list[Sample]:
-    """Read the costs of some finished trainings for each dataset, model and selecting task."""
+    """Read the measured costs of finished training stages.
+
+    At most ``SAMPLES`` stages are read for each dataset, model and set of tasks whose dev scores
+    select the epoch.
+    """
     taken: dict[tuple[str, str, tuple[str, ...]], int] = defaultdict(int)
     samples = []
     for stage in study.plan.stages:

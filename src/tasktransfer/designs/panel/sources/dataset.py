@@ -244,6 +244,7 @@ def _convert_dialogue(task: str, dialogue: CorpusDialogue) -> Iterator[Instance]
 
 
 def _convert_item(task: str, index: int, item: Item) -> Instance:
+    """Convert a rated item to an instance, with the mean rating as its gold answer."""
     ratings = " ".join(f"{rating:g}" for rating in item.ratings)
     name, mean = f"{task}-{index}", f"{item.mean:.12g}"
     query = {"ratings": ratings, "system": item.system}

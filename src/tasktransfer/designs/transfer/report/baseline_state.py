@@ -13,7 +13,7 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import format_number, is_missing
-from tasktransfer.present.sentences import MOST_Q
+from tasktransfer.present.sentences import MOST_Q, join_names
 from tasktransfer.results.frames import Frames
 
 _KEYS = ("dataset", "model", "target")
@@ -25,8 +25,8 @@ class BaselineState:
 
     Args:
         has_learned: false if the baseline has not learned; true if no reference is known.
-        state: ``has learned (significantly above the best reference)``; empty if no reference is
-            known. For a baseline that has not learned, both scores are in it.
+        state: ``has learned its task (significantly above the best reference)``; empty if no
+            reference is known. For a baseline that has not learned, both scores are in it.
         facts: sentences on the baseline's score and on all references.
     """
 
@@ -54,11 +54,13 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     labels = {**COMPUTED_LABELS, **REFERENCES}
     rows = to_records(listed)
     named = [
-        f"{labels[row['reference']]} {format_number(row['reference_score'], '.1f')}" for row in rows
+        f"{format_number(row['reference_score'], '.1f')} ({labels[row['reference']]})"
+        for row in rows
     ]
     best = next((row for row in rows if row.get("is_best")), rows[0])
     collapsed = _describe_collapsed_seeds(frames["collapsed"], place)
-    facts = f"{text}. Scores of references: {'; '.join(named)}."
+    heading = "Reference scores" if len(named) > 1 else "Reference score"
+    facts = f"{text}. {heading}: {join_names(named, len(named))}."
     if best["state"] == LEARNED:
         return BaselineState(True, _describe_learned(best, collapsed), facts)
     if best["state"] == COLLAPSED and not collapsed:
@@ -67,9 +69,11 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     parts = [
         collapsed,
         f"score {format_number(score, '.1f')}",
-        f"score of the best reference {reference}: {labels[best['reference']]}",
+        f"compared with {reference} for the best reference, {labels[best['reference']]}",
     ]
-    return BaselineState(False, f"has not learned ({', '.join(filter(None, parts))})", facts)
+    return BaselineState(
+        False, f"has not learned its task ({', '.join(filter(None, parts))})", facts
+    )
 
 
 def _select_place(table: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
@@ -84,10 +88,10 @@ def _describe_learned(best: Row, collapsed: str) -> str:
     q = best.get("q")
     more = f"; {collapsed}" if collapsed else ""
     if q is None or is_missing(q):
-        return f"has learned (above the best reference, not tested{more})"
+        return f"has learned its task (above the best reference, not tested for significance{more})"
     if q <= MOST_Q:
-        return f"has learned (significantly above the best reference{more})"
-    return f"has learned (above the best reference, not significantly{more})"
+        return f"has learned its task (significantly above the best reference{more})"
+    return f"has learned its task (above the best reference, but not significantly{more})"
 
 
 def _describe_collapsed_seeds(collapsed: pd.DataFrame, place: Sequence[str]) -> str:

@@ -85,7 +85,10 @@ def _describe_best_source(
     if best["n_seeds"] < 2:
         which = f"best of {count} sources" if count > 1 else "only source"
         found = f"the {which} is {named} ({how}): {effect}"
-        return f"{found}. The change is not tested, because each method has one run."
+        return (
+            f"{found}. The change is not tested for significance, because each method has only "
+            "one run."
+        )
     if count > 1:
         none = f"none of the {count} sources helps significantly. The best source is"
     else:

@@ -146,7 +146,7 @@ def describe_unlearned_list(
         groups.setdefault(_format_place(row, has_models), []).append(name)
     if len(compared) == 1:
         place, (name,) = next(iter(groups.items()))
-        yield f"The baseline of {name} ({place}) has not learned."
+        yield f"The baseline of {name} ({place}) has not learned its task."
     else:
         lists = [f"{join_names(names, MOST_NAMES)} of {place}" for place, names in groups.items()]
         yield f"{format_unlearned_count(rows, compared)}: {'; '.join(lists)}."

@@ -126,7 +126,7 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
         table = select_task_rows(read_columns(path, expected, ["prediction", "task"]), target)
     except RecordError as error:
         raise RecordError(
-            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            f"{str(error).rstrip('.')}. The predictions file has changed since it was collected. "
             "Run `tasktransfer collect` again."
         ) from error
     return find_most_frequent_answer(table["prediction"])

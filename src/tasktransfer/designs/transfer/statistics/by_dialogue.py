@@ -106,7 +106,7 @@ def read_tally(run: Run, root: Path, tallies: TallyReader) -> metrics.Sums:
         return tallies.read(root / tested.file, tested.rows_file)
     except TaskTransferError as error:
         raise RecordError(
-            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            f"{str(error).rstrip('.')}. The predictions file has changed since it was collected. "
             "Run `tasktransfer collect` again."
         ) from error
 
@@ -134,7 +134,7 @@ def build_resampling_units(
         rows = read_columns(root / first.file, first.rows_file, ["task", "cluster"])
     except RecordError as error:
         raise RecordError(
-            f"{str(error).rstrip('.')}. The file of predictions changed after it was collected. "
+            f"{str(error).rstrip('.')}. The predictions file has changed since it was collected. "
             "Run `tasktransfer collect` again."
         ) from error
     names = select_task_rows(rows, target)["cluster"]

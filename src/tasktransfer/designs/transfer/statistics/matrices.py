@@ -39,7 +39,7 @@ MOST_SPLITS = 40
 
 
 def make_agreement(frames: Frames) -> pd.DataFrame:
-    """Return the frame ``agreement`` between transfer matrices."""
+    """Return the frame ``agreement``, which compares the transfer matrices of a study."""
     return compute_agreement(frames.compute_once(select_fresh_deltas), frames.metadata.order)
 
 

@@ -6,9 +6,9 @@ improvement compares every run of one algorithm with every run of another. Here 
 baseline with its own seed, and we count the fraction of these deltas that are above 0.
 
 The bootstrap resamples seeds with replacement within each target (the stratum). It does not
-resample tasks, because they are the benchmark and not a sample. So an interval covers other seeds
-on the same tasks. All sources of a target, and all algorithms of a model, use the same resamples,
-because their deltas for one seed share a baseline run and are correlated.
+resample tasks, because they are the benchmark and not a sample. So an interval accounts for
+other seeds on the same tasks. All sources of a target, and all algorithms of a model, use the same
+resamples, because their deltas for one seed share a baseline run and are correlated.
 
 A resample of n seeds varies less than n new seeds would, by sqrt((n - 1) / n), and few strata with
 few seeds estimate their spread poorly. So the percentiles' distances from the estimate are
