@@ -306,7 +306,7 @@ def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: 
     assert list_baseline_warnings(study) == []
     write(lambda run, task: 0.5 if is_reference(run) else 0.2 if task == TASKS[0] else 0.9)
     first, *_ = list_baseline_warnings(study)
-    assert first.startswith("1 of 2 baselines has not learned, compared with")
+    assert first.startswith("1 of 2 baselines has not learned. Scores of baselines")
     assert f"DailyDialog/{TASKS[0]}" in first and "difference" in first
 
 

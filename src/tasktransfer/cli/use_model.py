@@ -115,7 +115,7 @@ def export_best_model(args: argparse.Namespace) -> None:
 
 
 def predict_labels(args: argparse.Namespace) -> None:
-    """Predict the labels of a file of dialogues with an exported model."""
+    """Predict the labels of the dialogues in a file with an exported model."""
     from tasktransfer.jobs.predict_job import PredictionRequest, predict_file
 
     request = PredictionRequest(

@@ -1,4 +1,4 @@
-"""Prediction of a file of dialogues with an exported model, in bounded memory."""
+"""Prediction of the dialogues in a file with an exported model, in bounded memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def predict_file(folder: Path, file: Path, out: Path | None, request: Prediction
 
     if out is not None and out.resolve() == file.resolve():
         raise ConfigError(
-            f"--out {out}: The output file is the file of dialogues itself. Choose another file."
+            f"--out {out}: The output file is the dialogues file itself. Choose another file."
         )
     predictor = load_predictor(folder)
     if request.top_k > len(predictor.labels):

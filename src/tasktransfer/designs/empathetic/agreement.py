@@ -26,8 +26,8 @@ def build_agreement_table(ratings: Path | None, choices: Path | None) -> pd.Data
     Intervals come from a bootstrap over instances.
 
     Args:
-        ratings: valid file of ratings; None if there is none.
-        choices: valid file of choices; None if there is none.
+        ratings: valid ratings file; None if there is none.
+        choices: valid choices file; None if there is none.
 
     Raises:
         DataError: the package krippendorff is not installed.

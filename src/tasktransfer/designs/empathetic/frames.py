@@ -152,7 +152,7 @@ POOLS_CHOSEN: Columns = (
     ("percent", NUMBER, "percentage of retrieved replies from it, mean over seeds"),
 )
 HUMAN_RATINGS: Columns = (
-    ("model", TEXT, "rated system, as in the file of ratings"),
+    ("model", TEXT, "rated system, as in the ratings file"),
     ("ratings", WHOLE, "number of ratings"),
     ("empathy", NUMBER, "mean rating of empathy, 1 to 5"),
     ("relevance", NUMBER, "mean rating of relevance, 1 to 5"),

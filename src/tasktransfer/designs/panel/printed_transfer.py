@@ -175,10 +175,10 @@ def _describe_other_choices(row: Mapping[str, Any]) -> str:
 def describe_table7(frames: Frames, frame: pd.DataFrame) -> list[str]:
     """Return the notes of Table VII."""
     own = frame[frame["contexts"].notna()].drop_duplicates(["method", "candidates"])
-    counts = (
-        f"the method {row['method']} on {row['contexts']:,.0f} contexts with "
-        f"{row['candidates']:.0f} candidates"
-        for row in list_printed_rows(own)
-    )
-    over = f"The study evaluates {join_names([*counts])}. Intervals are 95 % Wilson intervals."
+    methods: dict[str, list[str]] = {}
+    for row in list_printed_rows(own):
+        size = f"{row['contexts']:,.0f} contexts with {row['candidates']:.0f} candidates each"
+        methods.setdefault(size, []).append(row["method"])
+    counts = [f"{join_names(names)} on {size}" for size, names in methods.items()]
+    over = f"The study evaluates {'; '.join(counts)}. Intervals are 95 % Wilson intervals."
     return [over, *list_published_notes(frame, frames.metadata, f"Table VII {OF}")]

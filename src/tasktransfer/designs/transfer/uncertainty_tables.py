@@ -89,9 +89,9 @@ TABLES = (
         "0. The column “Rank” is the mean rank among the algorithms of the model, where 1 is "
         "best. The column “Pairing” is the correlation over seeds between a run and the baseline "
         "with the same seed. Intervals (95 %) are over seeds, without resampling of test "
-        "dialogues, unless the column header says otherwise. The p-value covers variation "
-        "between seeds and between dialogues, and q is p adjusted for all rows of the table. A "
-        "dash marks a number that cannot be computed, for example from one seed.",
+        "dialogues, unless the column header says otherwise. The p-value accounts for the "
+        "variation between seeds and between dialogues, and q is p adjusted for all rows of the "
+        "table. A dash marks a number that cannot be computed, for example from one seed.",
         partial(printed_rows.select_frame, "summary"),
         (
             *_GROUP,
