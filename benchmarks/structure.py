@@ -17,7 +17,7 @@ import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 PACKAGE = "tasktransfer"
 SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
@@ -91,9 +91,18 @@ def _find_types_only(tree: ast.AST) -> set[int]:
         for node in ast.walk(tree)
         if isinstance(node, ast.If)
         and "TYPE_CHECKING" in ast.unparse(node.test)
-        and not any("LazyPackage" in ast.unparse(line) for line in node.orelse)
+        and not _is_lazy(node)
         for inner in ast.walk(node)
     }
+
+
+def _is_lazy(node: ast.AST) -> TypeGuard[ast.If]:
+    """Return whether imports for a type checker have lazy modules as their alternative."""
+    return (
+        isinstance(node, ast.If)
+        and "TYPE_CHECKING" in ast.unparse(node.test)
+        and any("LazyPackage" in ast.unparse(line) for line in node.orelse)
+    )
 
 
 def _list_targets(modules: Modules, node: ast.AST) -> Iterator[str]:
@@ -251,9 +260,14 @@ def _read_definitions(tree: ast.Module) -> dict[str, ast.AST]:
 
 
 def _read_imported(modules: Modules, node: ast.Module | ast.AST) -> dict[str, tuple[str, str]]:
-    """Return imported name → its module, and its name there, for imports directly in the body."""
+    """Return imported name → its module, and its name there, for imports directly in the body.
+
+    They include lazy modules, whose imports a type checker reads.
+    """
     imported = {}
-    for statement in getattr(node, "body", ()):
+    body = getattr(node, "body", ())
+    lazy = [line for part in body if _is_lazy(part) for line in part.body]
+    for statement in (*body, *lazy):
         if isinstance(statement, ast.ImportFrom):
             for alias in statement.names:
                 for target in _list_targets(modules, ast.ImportFrom(statement.module, [alias], 0)):

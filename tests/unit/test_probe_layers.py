@@ -25,13 +25,15 @@ from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.evaluation import features
 from tasktransfer.jobs import layer_job
-from tasktransfer.jobs.layer_job import get_layer_folder_name, list_needed_layer_folders, read_layer
+from tasktransfer.jobs.layer_job import read_layer
 from tasktransfer.models.load import load_body
 from tasktransfer.models.representation import (
     compute_layer_representations,
     compute_representations,
 )
+from tasktransfer.results import layer_folders
 from tasktransfer.results.frames import Frames
+from tasktransfer.results.layer_folders import get_layer_folder_name, list_needed_layer_folders
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.revisions import Revisions
 
@@ -189,9 +191,9 @@ def test_the_first_fit_computes_all_layers_and_the_others_read_them(
     (folder / "2.npy").unlink()
     read_layer(study, next(f for f in fits if f.settings["layer"] == 2), model, TEXTS)
     assert calls[1:] == [("mean", [2])]
-    monkeypatch.setattr(layer_job, "is_finished", lambda study, fit: False)
+    monkeypatch.setattr(layer_folders, "is_finished", lambda study, fit: False)
     assert {*list_needed_layer_folders(study)} == {str(folder)}
-    monkeypatch.setattr(layer_job, "is_finished", lambda study, fit: isinstance(fit, Fit))
+    monkeypatch.setattr(layer_folders, "is_finished", lambda study, fit: isinstance(fit, Fit))
     assert not [*list_needed_layer_folders(study)]
 
 

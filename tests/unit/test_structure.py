@@ -69,11 +69,16 @@ def choose(study):
 """,
     "designs/small/plan": "",
     "designs/small/shown": """
+if TYPE_CHECKING:
+    from tasktransfer.designs.small import drawn
+else:
+    drawn = LazyPackage("tasktransfer.designs.small").drawn
 TABLE, FIGURE = "designs.small.table", "designs.small.figure"
-SHOWN = (late(TABLE, "make"), late("tasktransfer.designs.small.answer:say"), late(name))
+SHOWN = (late(TABLE, "make"), late("tasktransfer.designs.small.answer:say"), late(name), drawn.plot)
 REMEDY = print("stats.other: unknown. Choose a number.")
 """,
     "designs/small/table": "",
+    "designs/small/drawn": "",
     "designs/small/figure": "",
     "designs/small/answer": "from tasktransfer.core import Run\n",
     "operate": "def explain(): pass\n",
@@ -115,9 +120,8 @@ def modules(tmp_path: Path) -> structure.Modules:
 def test_commands_pass_what_their_functions_import(modules: structure.Modules) -> None:
     passed = structure.trace_commands(modules, structure.build_graph(modules), "small")
     assert structure.find_designs(modules) == {"small": "designs.small.design"}
-    declared = {f"designs.small.{name}" for name in ("shown", "table", "figure", "answer")} | {
-        "core"
-    }
+    declared = {f"designs.small.{name}" for name in ("shown", "table", "figure", "answer", "drawn")}
+    declared |= {"core"}
     assert passed == {
         "collect": {"results", "core"},
         "statistics": {"stats.means"},
@@ -150,7 +154,7 @@ def test_repeated_names_and_lines_are_counted(modules: structure.Modules) -> Non
     }
     assert structure.count_code_lines(modules["present.view"]) == 7
     assert structure.count_lines(modules)["core"] == (1, 1, 1)
-    assert structure.count_lines(modules)["designs/small"][0] == 7
+    assert structure.count_lines(modules)["designs/small"][0] == 8
 
 
 def test_all_measures_are_printed(
@@ -158,6 +162,6 @@ def test_all_measures_are_printed(
 ) -> None:
     structure.print_structure(modules, with_names=True)
     printed = capsys.readouterr().out
-    assert "small: collect 2 / 1 / 0, statistics 1 / 1 / 0, figures 7 / 6 / 4" in printed
+    assert "small: collect 2 / 1 / 0, statistics 1 / 1 / 0, figures 8 / 7 / 5" in printed
     assert "calls that name a module in a string: 2" in printed
     assert "Run: core present.view" in printed

@@ -16,8 +16,9 @@ from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits import JointLearner
 from tasktransfer.fits.probes import ProbeInputs, ProbeResults
 from tasktransfer.jobs import inputs
-from tasktransfer.jobs.layer_job import LAYER, read_layer
+from tasktransfer.jobs.layer_job import read_layer
 from tasktransfer.jobs.needs import list_released_models
+from tasktransfer.results.layer_folders import LAYER
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 

@@ -316,10 +316,10 @@ class _Seed:
             )
         return tuple(judged)
 
-    def _build_block_settings(self) -> dict[str, Any]:
+    def _build_block_settings(self) -> dict[str, int]:
         """Return the settings of P@1."""
         evaluation = self.config.evaluation
-        settings: dict[str, Any] = {"block": evaluation.block, "shuffles": evaluation.shuffles}
+        settings: dict[str, int] = {"block": evaluation.block, "shuffles": evaluation.shuffles}
         if evaluation.limit:
             settings["blocks"] = evaluation.limit // evaluation.block
         if self.config.release_compat:

@@ -17,7 +17,6 @@ from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Fit, Node, Stage
-from tasktransfer.jobs.layer_job import LAYER, get_layer_folder_name
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.other_nodes import OtherNodeEstimates
@@ -38,6 +37,7 @@ from tasktransfer.operate.forecast.speed import (
     correct_speed,
     read_samples,
 )
+from tasktransfer.results.layer_folders import LAYER, get_layer_folder_name
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import list_devices
 
