@@ -1,4 +1,4 @@
-"""Tables of docs/probes.md and docs/panel.md agree with the tables that the studies wrote."""
+"""Tables and numbers of pages agree with the tables that studies and benchmarks wrote."""
 
 from __future__ import annotations
 
@@ -233,3 +233,21 @@ def test_cosines_of_two_encoders() -> None:
     assert len(sure) == 5
     assert f"significantly higher on five of ten sets ({named})" in text
     assert f"**The mean rises by {show_cell(mean[minus], 1)}**" in text
+
+
+def test_the_search_for_recipes() -> None:
+    """Training runs, and the best dev scores with random and fitted heads."""
+    log = ROOT / "docs" / "development" / "recipe-search.csv"
+    with log.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
+    assert f"only {('six', 'seven', 'eight', 'nine')[len(rows) - 6]} training runs" in text
+    base = {"size": "300", "seed": "0", "learning_rate": "0.0003"}
+    dev = {
+        (row["task"], row["head_initialization"]): row["dev"]
+        for row in rows
+        if row.items() >= base.items()
+    }
+    for task in ("emotion", "emory_emotion_recognition"):
+        random, fitted = dev[task, "random"], dev[task, "logistic_regression"]
+        assert f"from {show(random)} to {show(fitted)} on th" in text
