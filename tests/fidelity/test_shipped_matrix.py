@@ -253,9 +253,7 @@ def test_the_guide_to_the_report_quotes_its_answer(
     for line in lines:
         assert f"| {' | '.join(line)} |" in guide
     best = references[references["is_best"]]
-    places = zip(best["dataset"], best["target"], strict=True)
-    shorts = {place: results.metadata.shorts[place[1]] for place in places}
-    names, _ = describe_unlearned_list(best, shorts)
+    names, _ = describe_unlearned_list(best)
     assert names in words
 
 

@@ -22,6 +22,7 @@ from tasktransfer.designs.transfer.report.targets import (
     describe_verdict,
     render_targets,
 )
+from tasktransfer.designs.transfer.tables.names import format_task_name
 from tasktransfer.present.numbers import format_signed
 from tasktransfer.present.sentences import format_value_with_interval
 
@@ -101,39 +102,36 @@ def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
 
 def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
-    assert [*describe_unlearned_list(compared, {("D", "x"): "X"})] == [
-        "2 of 3 baselines have not learned: y (collapsed) and X of D.",
+    assert [*describe_unlearned_list(compared)] == [
+        "2 of 3 baselines have not learned: y (collapsed) and x of D.",
         "A baseline has not learned if its mean score is not above the best simple reference, or "
         "if it has collapsed (one answer only). No baseline is significantly below its best "
         "simple reference (q > 0.05). None of 3 baselines are significantly above the best simple "
         "reference of the task. If a baseline has not learned, the study cannot show which sources "
         "help its task.",
     ]
-    assert [*describe_unlearned_list(compare(("z", 70.0, "learned")), {})] == []
+    assert [*describe_unlearned_list(compare(("z", 70.0, "learned")))] == []
     sure = compared.assign(q=[0.2, 0.01, 0.01])
-    _, meaning = describe_unlearned_list(sure, {})
+    _, meaning = describe_unlearned_list(sure)
     assert (
-        "significantly below their best simple reference (q ≤ 0.05): D y. 1 of 3 baselines is "
+        "significantly below their best simple reference (q ≤ 0.05): y of D. 1 of 3 baselines is "
         "significantly above the best simple reference of the task."
     ) in meaning
     untested = compared.assign(q=NAN)
-    assert "significant" not in " ".join(describe_unlearned_list(untested, {}))
-    assert "sources" not in " ".join(describe_unlearned_list(compared, {}, has_sources=False))
+    assert "significant" not in " ".join(describe_unlearned_list(untested))
+    assert "sources" not in " ".join(describe_unlearned_list(compared, has_sources=False))
 
 
-def test_the_answer_has_declared_short_names_and_no_initials() -> None:
+def test_the_answer_has_whole_task_names() -> None:
     states = [(A, 10.0, "not better"), (B, 20.0, "not better"), (C, 70.0, "learned")]
     references = compare(*states).assign(dataset="DailyDialog", model="bert")
-    results = make_results(
-        Asked({"DailyDialog": (A, B, C)}, models=("bert",), shorts={A: "ER"})
-    ).replace({"references": references})
-    *_, names, _ = build_open_answer(results)
-    assert "ER and dialogue_nli of DailyDialog." in names.text
+    *_, names, _ = build_open_answer(RESULTS.replace({"references": references}))
+    assert f"{format_task_name(A)} and dialogue NLI of DailyDialog." in names.text
 
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:
     eight, fourteen = (
-        next(describe_unlearned_list(compare(*listed), {}))
+        next(describe_unlearned_list(compare(*listed)))
         for listed in ([(f"t{i}", float(i), "not better") for i in range(n)] for n in (8, 14))
     )
     assert "more" not in eight and eight.endswith("t6 and t7 of D.")

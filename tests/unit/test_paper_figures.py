@@ -117,7 +117,7 @@ def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_pa
     assert "\\includegraphics[width=5.5in]{transfer_graph_DailyDialog.pdf}" in latex
     assert "study constructed, 2 seeds" in latex
     assert "Nodes are tasks" in latex, "the caption of the kind"
-    assert "DNLI: dialogue nli; ER: emotion recognition; TC: topic classification." in latex
+    assert "DNLI: dialogue NLI; ER: emotion recognition; TC: topic classification." in latex
     assert "SYNTHETIC (tiny world): generated dialogues" in latex
     assert draw_figures(results, tmp_path, ["transfer_graph"], "paper").redrawn == []
 

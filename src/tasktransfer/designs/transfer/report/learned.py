@@ -12,6 +12,7 @@ import pandas as pd
 
 from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.tables.names import format_task_name
 from tasktransfer.present.numbers import DIFFERENCES
 from tasktransfer.present.sentences import (
     MOST_Q,
@@ -122,9 +123,7 @@ def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
     return below.sort_values("difference", kind="stable")
 
 
-def describe_unlearned_list(
-    compared: pd.DataFrame, shorts: Mapping[tuple[str, str], str], *, has_sources: bool = True
-) -> Iterator[str]:
+def describe_unlearned_list(compared: pd.DataFrame, *, has_sources: bool = True) -> Iterator[str]:
     """Yield the names of all baselines that have not learned, then what that means.
 
     Nothing is yielded if all have learned. If references have intervals, the second text says which
@@ -132,7 +131,6 @@ def describe_unlearned_list(
 
     Args:
         compared: result of ``compare_with_best_reference``.
-        shorts: (dataset, task) → short name.
         has_sources: whether the study plans transfers.
     """
     rows = select_unlearned_baselines(compared)
@@ -142,7 +140,7 @@ def describe_unlearned_list(
     groups: dict[str, list[str]] = {}
     for row in rows.to_dict("records"):
         collapsed = " (collapsed)" if row["state"] == COLLAPSED else ""
-        name = f"{shorts.get((row['dataset'], row['target']), row['target'])}{collapsed}"
+        name = f"{format_task_name(row['target'])}{collapsed}"
         groups.setdefault(_format_place(row, has_models), []).append(name)
     if len(compared) == 1:
         place, (name,) = next(iter(groups.items()))
@@ -154,8 +152,7 @@ def describe_unlearned_list(
     if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
         below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)]
         named = [
-            f"{_format_place(row, has_models)} "
-            f"{shorts.get((row['dataset'], row['target']), row['target'])}"
+            f"{format_task_name(row['target'])} of {_format_place(row, has_models)}"
             for row in below.to_dict("records")
         ]
         sentences += _describe_certainty(named, compared)

@@ -5,9 +5,6 @@ It has the algorithms' mean changes of the score, and the baselines that have no
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-
 import pandas as pd
 from markupsafe import Markup
 
@@ -38,9 +35,7 @@ def build_open_answer(frames: Frames) -> list[Block]:
     """
     compared = compare_with_best_reference(frames)
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
-    sentences = describe_unlearned_list(
-        compared, _map_short_names(frames, compared), has_sources=has_sources
-    )
+    sentences = describe_unlearned_list(compared, has_sources=has_sources)
     changes = build_changes_table(frames["summary"]) if _has_many_targets(frames["cells"]) else None
     return [
         *([Block(table=changes)] if changes else []),
@@ -65,16 +60,3 @@ def _list_next_steps(frames: Frames) -> list[Block]:
 def _has_many_targets(cells: pd.DataFrame) -> bool:
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     return len(singles[["dataset", "target"]].drop_duplicates()) > FEW_TARGETS
-
-
-def _map_short_names(frames: Frames, compared: pd.DataFrame) -> Mapping[tuple[str, str], str]:
-    """Map each (dataset, task) to its declared short name, unless two tasks share the name."""
-    if compared.empty:
-        return {}
-    shorts: dict[tuple[str, str], str] = {}
-    for dataset, rows in compared.groupby("dataset", sort=False):
-        names = {task: frames.metadata.shorts.get(task, task) for task in rows["target"]}
-        counts = Counter(names.values())
-        for task, name in names.items():
-            shorts[str(dataset), task] = name if counts[name] == 1 else task
-    return shorts

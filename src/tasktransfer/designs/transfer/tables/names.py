@@ -13,6 +13,8 @@ _ALGORITHMS = {
     "multitask": "Multitask",
     "multitask_finetune": "Multitask → fine-tune",
 }
+_WORDS = {"nli": "NLI", "emory": "Emory"}
+"""Words of task names that are spelled with capitals."""
 
 
 def get_algorithm_label(algorithm: str) -> str:
@@ -23,6 +25,11 @@ def get_algorithm_label(algorithm: str) -> str:
 def get_short_names(metadata: Metadata) -> dict[str, str]:
     """Map each task to its short name, from the study or from the task's card."""
     return {task.name: task.short for task in ALL_TASKS} | dict(metadata.shorts)
+
+
+def format_task_name(task: str) -> str:
+    """Return a task's name as words: ``dialogue_nli`` → ``dialogue NLI``."""
+    return " ".join(_WORDS.get(word, word) for word in task.split("_"))
 
 
 def fit_short_names(tasks: Iterable[str], shorts: Mapping[str, str]) -> dict[str, str]:
@@ -48,7 +55,7 @@ def explain_short_names(names: Mapping[str, str]) -> list[str]:
     known = sorted((name, task) for task, name in names.items() if name != task)
     if not known:
         return []
-    return ["; ".join(f"{name}: {task.replace('_', ' ')}" for name, task in known) + "."]
+    return ["; ".join(f"{name}: {format_task_name(task)}" for name, task in known) + "."]
 
 
 def _abbreviate(task: str) -> str:
