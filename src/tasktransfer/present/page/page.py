@@ -34,7 +34,7 @@ LINKS_NOTE = (
     "This file contains all text, tables and figures. Links to records and PDFs work only while "
     "the page is in its results folder."
 )
-LONG_NAME = 16
+LONG_NAME = 12
 """Number of letters from which tables show a task's short name."""
 NOTHING_MISSING = (
     "Nothing is missing: every planned run has a result, every node of the plan has a record, and "

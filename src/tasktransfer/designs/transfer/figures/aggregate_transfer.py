@@ -38,10 +38,6 @@ _CELL = 0.52
 """Width and height of a cell, inches."""
 _GAP = 0.25
 """Gap between the matrix and its margins, cells."""
-_NOTE = (
-    "The number below each mean counts the combinations of model and algorithm with an improved "
-    "target. The margins show the means of the rows and columns."
-)
 
 
 def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +110,7 @@ def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
         f"and {format_quantity(algorithms, 'algorithm')}"
     )
     add_title(figure, what, count_seeds(cells), frames.metadata)
-    add_caption_notes(figure, [_NOTE, *explain_short_names(short)])
+    add_caption_notes(figure, explain_short_names(short))
     fit_panels(figure, np.array([[axes]]), side, side, cells=True)
     return figure
 
