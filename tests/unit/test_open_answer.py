@@ -15,8 +15,14 @@ from tasktransfer.designs.transfer.figures.forest import (
 from tasktransfer.designs.transfer.report.average_changes import build_changes_table
 from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
 from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
-from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
-from tasktransfer.designs.transfer.report.open_answer import build_open_answer
+from tasktransfer.designs.transfer.report.learned import (
+    describe_unlearned_baselines,
+    describe_unlearned_list,
+)
+from tasktransfer.designs.transfer.report.open_answer import (
+    build_open_answer,
+    build_unlearned_table,
+)
 from tasktransfer.designs.transfer.report.targets import (
     build_target_blocks,
     describe_verdict,
@@ -127,6 +133,32 @@ def test_the_answer_has_whole_task_names() -> None:
     references = compare(*states).assign(dataset="DailyDialog", model="bert")
     *_, names, _ = build_open_answer(RESULTS.replace({"references": references}))
     assert f"{format_task_name(A)} and dialogue NLI of DailyDialog." in names.text
+
+
+def test_more_than_three_baselines_that_have_not_learned_have_a_table() -> None:
+    rows = [(f"task_{n}", 10.0 * n, "not better") for n in range(3)]
+    assert build_unlearned_table(compare(*rows, ("z", 70.0, "learned"))) is None
+    states = compare(*rows, ("dialogue_nli", 39.0, "collapsed"), ("z", 70.0, "learned"))
+    with_intervals = states.assign(
+        delta=states["score"] - states["reference_score"], low=-45.0, high=5.0
+    )
+    table = build_unlearned_table(with_intervals)
+    assert table is not None and table.folded
+    lines = [row for block in table.blocks for row in block]
+    label = "most frequent answer"
+    assert lines[0] == [
+        *("D", "task 0", "0.0", label, "40.0", "−40.0 [−45.0, +5.0]", "0.200", "has not learned")
+    ]
+    assert [line[1] for line in lines] == ["task 0", "task 1", "task 2", "dialogue NLI"]
+    assert lines[-1][-1] == "has not learned (collapsed)"
+    without = build_unlearned_table(states.drop(columns="q"))
+    assert without is not None and "interval" not in without.caption
+    assert next(row for block in without.blocks for row in block)[5:] == [
+        "−40.0",
+        "has not learned",
+    ]
+    short, *_ = describe_unlearned_baselines(with_intervals, has_table=True)
+    assert short.startswith(f"4 of 5 baselines have not learned, see the table “{table.title}”. If")
 
 
 def test_only_what_follows_the_twelfth_baseline_is_counted() -> None:

@@ -53,7 +53,7 @@ def write_answer(frames: Frames) -> list[str]:
     checked = read_checked_targets(frames.study.config.results) or ()
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
     unlearned = [
-        *describe_unlearned_baselines(compared, has_sources=has_sources),
+        *describe_unlearned_baselines(compared, has_sources=has_sources, has_table=True),
         *describe_skipped_targets(checked),
     ]
     # No source is recommended for a target that no baseline has learned.

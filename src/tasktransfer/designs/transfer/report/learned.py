@@ -25,6 +25,9 @@ from tasktransfer.results.frames import Frames
 _TARGET = ["dataset", "target"]
 MOST_NAMES = 12
 """Maximum number of baselines of a dataset that a sentence lists."""
+MOST_SCORES = 3
+"""Maximum number of baselines whose scores the answer lists in a sentence instead of a table."""
+TABLE_TITLE = "Scores of baselines that have not learned"
 MEANING = (
     "A baseline has not learned if its mean score is not above the best simple reference, or if it "
     "has collapsed (one answer only)."
@@ -189,7 +192,7 @@ def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> s
 
 
 def describe_unlearned_baselines(
-    compared: pd.DataFrame, *, has_sources: bool = True
+    compared: pd.DataFrame, *, has_sources: bool = True, has_table: bool = False
 ) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
@@ -199,6 +202,7 @@ def describe_unlearned_baselines(
     Args:
         compared: result of ``compare_with_best_reference``.
         has_sources: whether the study plans transfers.
+        has_table: whether more than ``MOST_SCORES`` baselines have their scores in a table instead.
     """
     if compared.empty:
         return
@@ -209,7 +213,11 @@ def describe_unlearned_baselines(
             remedy = (
                 f"{UNKNOWN} Increase training.updates, so that the baselines learn their tasks."
             )
-        yield f"{_describe_rows(unlearned, compared)}. {remedy}"
+        if has_table and len(unlearned) > MOST_SCORES:
+            count = format_unlearned_count(unlearned, compared)
+            yield f"{count}, see the table “{TABLE_TITLE}”. {remedy}"
+        else:
+            yield f"{_describe_rows(unlearned, compared)}. {remedy}"
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
         if len(tested) == 1:
