@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from PIL import Image
 from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
-from tasktransfer.designs.transfer.figures.draw import DRAW
+from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset_frames
 from tasktransfer.designs.transfer.figures.methods import plot_methods
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.shown import FIGURES
@@ -66,6 +67,22 @@ def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) 
     assert {text.get_fontfamily()[0] for text in texts} == {"STIXGeneral"}
     if width == WIDE:
         assert found == []
+
+
+def test_the_figure_of_methods_has_the_declared_short_names(results: Frames) -> None:
+    shorts = {"dialogue_nli": "DNLI", "emotion_recognition": "ER"}
+    empty = dict.fromkeys(list_column_names(METHODS))
+    rows = [
+        {**empty, "dataset": "DailyDialog", "target": target, "method": "tfidf_logistic",
+         "n_seeds": 1, "score": 50.0, "low": 40.0, "high": 60.0, "recommended": True}
+        for target in shorts
+    ]  # fmt: skip
+    alone = results.replace(
+        {"methods": pd.DataFrame(rows)}, replace(results.metadata, shorts=shorts)
+    ).select(("methods",))
+    figure = plot_methods(select_dataset_frames("DailyDialog", alone))
+    assert figure is not None
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["DNLI", "ER"]
 
 
 def test_methods_of_many_targets_do_not_overlap_on_paper(results: Frames) -> None:
