@@ -259,6 +259,15 @@ def test_several_labels_in_one_text_are_noted(tmp_path: Path) -> None:
     assert not [note for note in check(tmp_path, "own.csv", single).notes if "be several" in note]
 
 
+def test_a_dialogue_that_all_rows_repeat_is_named(tmp_path: Path) -> None:
+    turns = [{"speaker": "a", "text": said(0, 0)}, {"speaker": "b", "text": said(0, 1)}]
+    content = "".join(
+        json.dumps({"id": n, "turns": turns, "topic": "xy"[n % 2]}) + "\n" for n in range(12)
+    )
+    with pytest.raises(DataError, match=r"The value is the same in all 12 rows: turns\."):
+        check(tmp_path, "own.jsonl", content)
+
+
 def test_a_label_with_one_value_is_named(tmp_path: Path) -> None:
     content = as_csv([{"text": said(n, 0), "topic": "billing"} for n in range(12)])
     (problem,) = check(tmp_path, "own.csv", content).problems

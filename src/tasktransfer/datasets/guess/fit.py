@@ -84,15 +84,27 @@ def fit_dialogue(rows: Sequence[SourceRow], location: str) -> DialogueFit:
         )
         raise DataError(
             f"{location}: No field looks like the text of a dialogue (the fields are "
-            f"{fields[:500] or 'missing'}).{rename} Write the declaration into a YAML file "
-            "yourself, with dialogue: {turns: LIST, text: FIELD} or dialogue: {text: FIELD}, "
-            "and pass the file to `tasktransfer init --dataset`."
+            f"{fields[:500] or 'missing'}).{rename}{_describe_repetition(plain)} Write the "
+            "declaration into a YAML file yourself, with dialogue: {turns: LIST, text: FIELD} or "
+            "dialogue: {text: FIELD}, and pass the file to `tasktransfer init --dataset`."
         )
     if not best.dialogues:
         raise best.error or DataError(
             f"{location}: No row has a text. Check the fields of the file."
         )
     return _add_turn_order(_add_speaker(_add_empty_turn_rule(best), rows), rows)
+
+
+def _describe_repetition(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence on texts and lists that are the same in all rows, or "" without any."""
+    repeated = [
+        name
+        for name, value in (rows[0].items() if len(rows) > 1 else ())
+        if (isinstance(value, list) or len(str(value).split()) > 2)
+        and all(row.get(name) == value for row in rows)
+    ]
+    names = escape_line(", ".join(repeated))[:200]
+    return f" The value is the same in all {len(rows):,} rows: {names}." if names else ""
 
 
 def _fit_candidate(section: Section, rows: Sequence[SourceRow]) -> DialogueFit | None:
