@@ -251,3 +251,24 @@ def test_the_search_for_recipes() -> None:
     for task in ("emotion", "emory_emotion_recognition"):
         random, fitted = dev[task, "random"], dev[task, "logistic_regression"]
         assert f"from {show(random)} to {show(fitted)} on th" in text
+
+
+def test_the_reading_test() -> None:
+    """Sums over readers, and the documentation's two readers."""
+    file = ROOT / "docs" / "development" / "reading-test.csv"
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    sums: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        marks = sums.setdefault((row["test"], row["text"]), [0, 0, 0])
+        for number, mark in enumerate(("clear", "odd", "unclear")):
+            marks[number] += int(row[mark])
+    assert read_table(
+        "development/reading-test.md", "| test | text | sentences | clear, % | odd | unclear |"
+    ) == [
+        [*key, str(sum(marks)), f"{100 * marks[0] / sum(marks):.1f}", *map(str, marks[1:])]
+        for key, marks in sums.items()
+    ]
+    first, second = (round(100 * int(row["clear"]) / 75) for row in rows[:2])
+    text = " ".join((ROOT / "docs/development/reading-test.md").read_text("utf-8").split())
+    assert f"found {first} % of the documentation clear, and the other found {second} %" in text
