@@ -39,8 +39,8 @@ from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.report.first_source import describe_first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
-FOUND = "Tickets/intent: train on Sources/kin first"
-NONE = "Tickets/intent: none of the 2 sources helps significantly"
+FOUND = "For Tickets/intent, train on Sources/kin first"
+NONE = "For Tickets/intent, none of the 2 sources helps significantly"
 TRUTH = {"helped": FOUND, "unhelped": NONE, "scrambled": NONE}
 """World → beginning of the correct answer."""
 

@@ -111,8 +111,8 @@ FAULTS = (
     Fault(
         "a cell is traced to its first seed alone",
         "designs/explain/question.py",
-        "runs = [found.item for found in search.find(question.words)]\n",
-        "runs = [found.item for found in search.find(question.words)[:1]]\n",
+        "found = [named.item for named in search.find(question.words)]\n",
+        "found = [named.item for named in search.find(question.words)[:1]]\n",
         ("explain", "cell and (toy or panel)"),
     ),
     Fault(

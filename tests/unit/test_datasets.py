@@ -200,7 +200,7 @@ def test_a_dataset_without_a_part_in_the_tiny_world_is_not_looked_for_there(
     monkeypatch.setattr(revisions, "PARTS", {"Friends": tiny_world.PARTS["Friends"]})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        ConfigError, match=r"data\.release: The tiny world does not contain DailyDialog, only"
+        ConfigError, match=r"data\.release: The tiny world does not contain the dataset DailyDialog"
     ):
         open_study(PAPER, {"data": {"release": "tiny_world"}})
 

@@ -72,7 +72,9 @@ def test_answers_are_averaged_as_numbers(places: EvaluationInputs) -> None:
 def test_an_instance_goes_to_the_model_of_its_domain(places: EvaluationInputs) -> None:
     outcome = Outcome(tuple(map(Start, STAGES)), "route", ("a", "b", "c"))
     assert label_of(outcome, places, domain="b") == get_task("DailyDialog", TASK).labels[1]
-    with pytest.raises(ConfigError, match=r"settings\.domain: 'd' is not .* Choose one of a, b, c"):
+    with pytest.raises(
+        ConfigError, match=r"settings\.domain: .* no domain 'd'\. Choose one of a, b, c"
+    ):
         label_of(outcome, places, domain="d")
 
 
