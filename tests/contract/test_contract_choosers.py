@@ -118,7 +118,7 @@ def test_an_incomplete_selector_does_not_choose(
     record.unlink()
     try:
         assert choose() == 6
-        assert "Values of logme are missing" in capsys.readouterr().err
+        assert "values of the selector logme" in capsys.readouterr().err
     finally:
         record.write_bytes(content)
 
