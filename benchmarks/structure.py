@@ -260,14 +260,10 @@ def _read_definitions(tree: ast.Module) -> dict[str, ast.AST]:
 
 
 def _read_imported(modules: Modules, node: ast.Module | ast.AST) -> dict[str, tuple[str, str]]:
-    """Return imported name → its module, and its name there, for imports directly in the body.
-
-    They include lazy modules, whose imports a type checker reads.
-    """
+    """Return imported name → its module, and its name there, for lazy and direct imports."""
     imported = {}
-    body = getattr(node, "body", ())
-    lazy = [line for part in body if _is_lazy(part) for line in part.body]
-    for statement in (*body, *lazy):
+    body = [*getattr(node, "body", ())]
+    for statement in body + [line for part in body if _is_lazy(part) for line in part.body]:
         if isinstance(statement, ast.ImportFrom):
             for alias in statement.names:
                 for target in _list_targets(modules, ast.ImportFrom(statement.module, [alias], 0)):

@@ -132,8 +132,11 @@ def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
 # --- features -------------------------------------------------------------------------------------
 
 
-def build_vectorizer() -> Any:
-    """Build the TF-IDF vectorizer of the references.
+def build_vectorizer(*, sublinear: bool = True) -> Any:
+    """Build a TF-IDF vectorizer of whole words, by default that of the references.
+
+    Args:
+        sublinear: whether a count c is replaced by 1 + ln c.
 
     Raises:
         DataError: scikit-learn is not installed.
@@ -145,7 +148,7 @@ def build_vectorizer() -> Any:
             "references: The package scikit-learn is not installed. Install the package with "
             "`pip install 'tasktransfer[reference]'`."
         ) from error
-    return TfidfVectorizer(sublinear_tf=True, token_pattern=r"(?u)\b\w+\b")
+    return TfidfVectorizer(sublinear_tf=sublinear, token_pattern=r"(?u)\b\w+\b")
 
 
 def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:

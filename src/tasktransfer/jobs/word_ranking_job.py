@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tasktransfer.core.nodes import Evaluation
+from tasktransfer.evaluation.reference import build_vectorizer
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.metrics.retrieval import compute_block_measures, select_block_rows
 from tasktransfer.results.rows import Row
@@ -33,7 +34,7 @@ def evaluate_word_ranking(
         drop_last=bool(settings.get("drop_last_block", False)),
     )
     instances = [test[index] for index in kept]
-    contexts, replies = _count_words(train, instances)
+    contexts, replies = _weight_words(train, instances)
 
     def compute_scores(rows: Any, columns: Any) -> Any:
         return (contexts[rows] @ replies[columns].T).toarray()
@@ -57,12 +58,10 @@ def evaluate_word_ranking(
     ]
 
 
-def _count_words(train: Sequence[Instance], test: Sequence[Instance]) -> tuple[Any, Any]:
+def _weight_words(train: Sequence[Instance], test: Sequence[Instance]) -> tuple[Any, Any]:
     """Return the TF-IDF vectors of contexts and replies, each (rows, words) with length 1."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415  # slow to import
-
-    counter = TfidfVectorizer(token_pattern=r"(?u)\b\w+\b")
-    counter.fit([text for row in train for text in (row.context, row.target[0])])
-    contexts = counter.transform([row.context for row in test])
-    replies = counter.transform([get_gold_answers(row)[0] for row in test])
+    vectorizer = build_vectorizer(sublinear=False)
+    vectorizer.fit([text for row in train for text in (row.context, row.target[0])])
+    contexts = vectorizer.transform([row.context for row in test])
+    replies = vectorizer.transform([get_gold_answers(row)[0] for row in test])
     return contexts.tocsr(), replies.tocsr()
