@@ -11,6 +11,9 @@
 3. A test function is redundant if it kills at least ``LEAST`` mutants, other test functions that
    are not redundant kill each of them, and cover each of its branches. Longest functions first.
 
+With ``--before``, the mutants of an earlier run are tested again, and the report lists those that
+were killed then and are not killed now.
+
 The report is evidence for reading a test before deleting it. A test of declarations, files or
 programs kills no mutant of a function, and is never called redundant.
 """
@@ -182,8 +185,23 @@ class Study:
                     by_line[file, line].add(test)
         return by_line
 
-    def kill(self, seconds: float, most: float, seed: int, folders: Sequence[str]) -> None:
-        """Test mutants until the time is over; ``most``: seconds of one mutant's tests at most."""
+    def kill(
+        self,
+        seconds: float,
+        most: float,
+        seed: int,
+        folders: Sequence[str],
+        same: frozenset[str] = frozenset(),
+    ) -> None:
+        """Test mutants until the time is over.
+
+        Args:
+            seconds: time for all mutants.
+            most: seconds of one mutant's tests at most.
+            seed: of the order of the mutants.
+            folders: test only mutants of these folders of the package; all if empty.
+            same: names of the mutants to test, instead of sampled ones.
+        """
         log = self.out / "killers.jsonl"
         known = [json.loads(line) for line in log.open()] if log.exists() else []
         self.killers = {row["mutant"]: row["killers"] for row in known}
@@ -207,9 +225,10 @@ class Study:
                 here = by_line.get((file, mutant.line)) or by_line.get((file, mutant.statement))
                 tests = sorted(here or ())
                 named = {*map(get_function, tests)}
-                if named & candidates and lines[mutant.line] < PER_LINE:
+                wanted = bool(named & candidates) and lines[mutant.line] < PER_LINE
+                if mutant.name in same if same else wanted:
                     cost = sum(self.seconds[test] for test in tests)
-                    if cost <= most:
+                    if same or cost <= most:
                         lines[mutant.line] += 1
                         text = mutant.change == "changed text"
                         rank = (len(named), text, draw.random())
@@ -276,6 +295,12 @@ def read_branches(file: Path, files: Iterable[str] = ()) -> dict[str, set[Branch
 # --- the report -----------------------------------------------------------------------------------
 
 
+def read_killed(out: Path) -> dict[str, bool]:
+    """Return whether each mutant of a run was killed; ``out``: the run's folder."""
+    with (out / "killers.jsonl").open(encoding="utf-8") as stream:
+        return {row["mutant"]: bool(row["killers"]) for row in map(json.loads, stream)}
+
+
 def get_file(test: str) -> str:
     """Return a test's file."""
     return test.partition("::")[0]
@@ -338,6 +363,9 @@ def main() -> None:
     parser.add_argument("--most", type=float, default=3, help="seconds for one mutant's tests")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="folder")
+    parser.add_argument(
+        "--before", type=Path, help="--out of an earlier run, to compare killed mutants with"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     options.out = options.out.resolve()
@@ -352,7 +380,9 @@ def main() -> None:
             """Measure the collected tests, and write the report."""
             study = Study(session.items, options.out)
             study.measure()
-            study.kill(options.seconds, options.most, options.seed, options.source)
+            before = read_killed(options.before) if options.before else {}
+            same = frozenset(before)
+            study.kill(options.seconds, options.most, options.seed, options.source, same)
             lengths = count_lines(sorted({*map(get_file, study.items)}))
             redundant = find_redundant(study.branches, study.killers, lengths)
             without = find_redundant(study.branches, {}, lengths, least=0)
@@ -365,6 +395,12 @@ def main() -> None:
                 "killed": sum(map(bool, study.killers.values())),
                 "redundant": {test: lengths[test] for test in redundant},
             }
+            if before:
+                killed = {name for name, tests in study.killers.items() if tests}
+                report["killed_before"] = sum(before.values())
+                report["lost"] = sorted(
+                    name for name in before if before[name] and name not in killed
+                )
             text = json.dumps(report, indent=1)
             (options.out / "report.json").write_text(text, encoding="utf-8")
             print(text)
