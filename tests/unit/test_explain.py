@@ -377,6 +377,23 @@ def test_a_reference_is_explained_by_its_model_and_target(study: Study, capsys: 
     assert main(["explain", "frozen_logistic", "act", "--config", "study.yaml"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("printed", "word"),
+    [
+        ("fine_tuning", "baseline"),
+        ("Fine-tuning", "baseline"),
+        ("frozen embeddings with nearest neighbour", "nearest_neighbour"),
+    ],
+)
+def test_a_method_is_explained_by_its_printed_name(
+    study: Study, capsys: Any, printed: str, word: str
+) -> None:
+    opened(references=["nearest_neighbour"])
+    expected = row_of(capsys, word, "tiny-bert", "DNLI")
+    assert row_of(capsys, printed, "tiny-bert", "DNLI") == expected
+    assert {run["names"]["method"] for run in expected["runs"]} <= {"baseline", "reference"}
+
+
 def test_the_order_tells_source_and_target_apart(study: Study, capsys: Any) -> None:
     there = row_of(capsys, *CELL[:3], "ER", "DNLI")["names"]
     back = row_of(capsys, *CELL[:3], "DNLI", "ER")["names"]

@@ -179,6 +179,7 @@ class Cells:
         notes: (rows of the frame, row) → remarks on the row.
         described: returns the meaning of columns.
         omits: row → columns that would mislead in this row.
+        printed: run → printed names of its method, by which ``explain`` finds the run, too.
     """
 
     frame: str
@@ -191,6 +192,7 @@ class Cells:
     notes: Callable[[Sequence[Row], Row], Sequence[str]] = lambda rows, row: ()
     described: Callable[[], Mapping[str, str]] = dict
     omits: Callable[[Row], Sequence[str]] = lambda row: ()
+    printed: Callable[[Run], Sequence[str]] = lambda run: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -237,7 +237,7 @@ def _explain_cell(question: StudyQuestion, cells: Cells) -> Explanation:
     search = _build_cell_search(study, cells, known, rows)
     found = search.find(question.words)
     if not found:
-        return _explain_runs(question, [search])
+        return _explain_runs(question, [search], cells.printed)
     if len(found) > 1:
         raise ConfigError(
             f"{study.config_file}: The words {' '.join(question.words)} match {len(found)} cells. "
@@ -293,22 +293,33 @@ def _is_up_to_date(cells: Cells, row: RowFacts) -> bool:
     )
 
 
-def _explain_runs(question: StudyQuestion, searches: Sequence[Search[Any]]) -> Explanation:
+def _explain_runs(
+    question: StudyQuestion,
+    searches: Sequence[Search[Any]],
+    printed: Callable[[Run], Sequence[str]] = lambda run: (),
+) -> Explanation:
     """Explain the runs that match all words.
 
     Args:
         question: the question.
         searches: searches that did not find the words; the error lists their names, too.
+        printed: run → printed names of its method.
     """
     names = [(each, get_run_names(each.run)) for each in question.known_runs]
     named = [
-        Named(each, {key: name for key, name in by_key.items() if name and key != "seed"})
+        Named(
+            each,
+            {key: name for key, name in by_key.items() if name and key != "seed"},
+            frozenset(map(str.casefold, printed(each.run))),
+        )
         for each, by_key in names
     ]
     search = Search(named, searches[0].shorts if searches else {})
     # A reference is fitted for several tasks at once, so its names do not contain them.
     fitted = [(each, _list_fitted_tasks(each.item.run, search.shorts)) for each in named]
-    by_task = Search([replace(each, printed=tasks) for each, tasks in fitted], search.shorts)
+    by_task = Search(
+        [replace(each, printed=each.printed | tasks) for each, tasks in fitted], search.shorts
+    )
     found = search.find(question.words) or by_task.find(question.words)
     runs = [each.item for each in found]
     if not runs:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.references import ADAPTER, FINE_TUNING, METHODS, PROMPTED, TRANSFER
+from tasktransfer.core.references import (
+    ADAPTER,
+    FINE_TUNING,
+    METHODS,
+    PROMPTED,
+    TRANSFER,
+    get_training_method,
+)
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
 from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
@@ -52,6 +59,18 @@ def is_method_run(row: Mapping[str, Any], run: Run) -> bool:
     if method == TRANSFER:
         return bool(row["variant"] == f"{run.method}:{'+'.join(about['sources'])}")
     return method in (FINE_TUNING, ADAPTER) and run.method == BASELINE
+
+
+def list_method_names(run: Run) -> tuple[str, ...]:
+    """Return the names of a run's method in the table ``methods``: its key and its label.
+
+    Empty if the run is not a reference, a baseline or a prompted model.
+    """
+    method = PROMPTED if is_prompted(run) else str(run.about.get("reference", ""))
+    if run.method == BASELINE:
+        # A run that only the tables have is known without its stages.
+        method = get_training_method(run.stages[-1].model) if run.stages else FINE_TUNING
+    return (method, METHODS[method]) if method in METHODS else ()
 
 
 def _format_variant(row: Row) -> str:

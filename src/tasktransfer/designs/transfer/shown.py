@@ -31,6 +31,7 @@ from tasktransfer.designs.transfer.leaks import list_cross_dataset_pairs
 from tasktransfer.designs.transfer.method_table import (
     declare_methods_figure,
     declare_methods_table,
+    list_method_names,
 )
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
@@ -257,6 +258,7 @@ CELLS = Cells(
     _describe_family,
     columns.describe_cells,
     _list_omitted_columns,
+    list_method_names,
 )
 
 
