@@ -23,17 +23,20 @@ from matplotlib.patches import FancyArrowPatch
 from record_factory import Run, single_source_runs
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset
-from tasktransfer.designs.transfer.figures.lengths import plot_lengths
-from tasktransfer.designs.transfer.figures.sample_count import plot_sample_count
-from tasktransfer.designs.transfer.figures.sample_ratio import compute_ratios, plot_sample_ratio
-from tasktransfer.designs.transfer.figures.source_type import plot_source_type
-from tasktransfer.designs.transfer.figures.task_types import LOOKS, get_task_type
-from tasktransfer.designs.transfer.figures.transfer_graph import (
+from tasktransfer.designs.transfer.figures.one_dataset import LOOKS, get_task_type
+from tasktransfer.designs.transfer.figures.pair_means import (
     compute_arrow_threshold,
     get_arrow_look,
+    plot_aggregate_transfer,
     plot_transfer_graph,
+)
+from tasktransfer.designs.transfer.figures.task_properties import (
+    compute_ratios,
+    plot_lengths,
+    plot_sample_count,
+    plot_sample_ratio,
+    plot_source_type,
 )
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.kit.paper import read_caption

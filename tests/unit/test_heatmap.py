@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
 from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
-from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
 from tasktransfer.designs.transfer.figures.heatmap import (
     FADED_LABEL,
     UNLEARNED_LABEL,
@@ -23,9 +22,10 @@ from tasktransfer.designs.transfer.figures.heatmap import (
     plot_effects,
     plot_heatmap,
 )
+from tasktransfer.designs.transfer.figures.heatmap_panels import PROMPTED_TITLE
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
-from tasktransfer.designs.transfer.figures.prompted_margin import TITLE
+from tasktransfer.designs.transfer.figures.pair_means import plot_aggregate_transfer
 from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.present.kit.matrix import (
@@ -402,7 +402,7 @@ def test_scores_of_prompted_models_appear_once(whole: Frames) -> None:
     )  # fmt: skip
     figure = plot_heatmap(whole.replace({"prompted": asked}), "DailyDialog")
     assert figure is not None
-    (table,) = [axes for axes in figure.axes if axes.get_title(loc="left") == TITLE]
+    (table,) = [axes for axes in figure.axes if axes.get_title(loc="left") == PROMPTED_TITLE]
     labels = [text.get_text() for text in table.get_yticklabels()]
     assert labels == ["smol, 0 shots", "smol, 4 shots"]
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from tasktransfer.designs.transfer.figures.task_types import LOOKS
+from tasktransfer.designs.transfer.figures.one_dataset import LOOKS
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     DIVERGING,

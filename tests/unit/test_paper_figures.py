@@ -18,7 +18,7 @@ from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
 from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset_frames
-from tasktransfer.designs.transfer.figures.methods import plot_methods
+from tasktransfer.designs.transfer.figures.forest import plot_methods
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.shown import FIGURES
 from tasktransfer.present.figures import draw_for_paper, find_latex_engine, list_paper_endings

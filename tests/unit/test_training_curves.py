@@ -11,7 +11,7 @@ from constructed_results import results_of
 from record_factory import single_source_runs
 
 from shown_results import shown_of, view_of
-from tasktransfer.designs.transfer.figures.training_curves import (
+from tasktransfer.designs.transfer.figures.curves import (
     compute_mean_curves,
     plot_training_curves,
 )

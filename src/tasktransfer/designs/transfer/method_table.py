@@ -32,11 +32,11 @@ from tasktransfer.present.declared import Figure, FlatTable, Table
 from tasktransfer.present.numbers import DASH, DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.figures import draw, methods
+    from tasktransfer.designs.transfer.figures import draw, forest
     from tasktransfer.designs.transfer.tables import names, printed_rows
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    draw, methods = figures.draw, figures.methods
+    draw, forest = figures.draw, figures.forest
     tables = LazyPackage("tasktransfer.designs.transfer.tables")
     names, printed_rows = tables.names, tables.printed_rows
 
@@ -136,7 +136,7 @@ def declare_methods_figure(dataset: str) -> Figure:
     return Figure(
         f"methods_{dataset}",
         f"{dataset}: methods by target",
-        methods.plot_methods,
+        forest.plot_methods,
         ("methods",),
         caption=(
             "Scores of all methods on each target with 95 % intervals over dialogues and seeds. "

@@ -67,19 +67,16 @@ if TYPE_CHECKING:
     from tasktransfer.designs.transfer.collect import collect
     from tasktransfer.designs.transfer.figures import (
         confusions,
+        curves,
         draw,
         forest,
-        learning_curve,
-        mixing,
-        training_curves,
     )
     from tasktransfer.designs.transfer.report import answer, blocks, facts
     from tasktransfer.designs.transfer.tables import names
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     confusions, draw, forest = figures.confusions, figures.draw, figures.forest
-    learning_curve, training_curves = figures.learning_curve, figures.training_curves
-    mixing = figures.mixing
+    curves = figures.curves
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks, facts = report.answer, report.blocks, report.facts
     collect = LazyPackage(f"{__package__}.collect").collect
@@ -148,7 +145,7 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
             folded=kind not in OPEN,
             part=partial(draw.select_dataset_frames, dataset),
             text=kind,
-            data=partial(training_curves.select_mean_curves, dataset) if kind == CURVES else None,
+            data=partial(curves.select_mean_curves, dataset) if kind == CURVES else None,
         )
 
 
@@ -198,7 +195,7 @@ REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
 MIXING_FIGURE = Figure(
     "mixing",
     "Weights of sources over training",
-    mixing.plot_mixing,
+    curves.plot_mixing,
     ("mixing",),
     nothing="has no run in which a bandit mixes sources",
     certain=False,
@@ -208,7 +205,7 @@ MIXING_FIGURE = Figure(
 CURVE_FIGURE = Figure(
     "learning_curve",
     "Scores by number of training dialogues",
-    learning_curve.plot_learning_curve,
+    curves.plot_learning_curve,
     ("learning_curve",),
     nothing="has no learning curve (run `tasktransfer learning-curve`)",
     certain=False,

@@ -6,17 +6,24 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from tasktransfer.designs.transfer.figures.aggregate_transfer import plot_aggregate_transfer
-from tasktransfer.designs.transfer.figures.heatmap import plot_effects, plot_heatmap
-from tasktransfer.designs.transfer.figures.lengths import plot_lengths
+from tasktransfer.designs.transfer.figures.curves import plot_training_curves
+from tasktransfer.designs.transfer.figures.heatmap import (
+    plot_effects,
+    plot_heatmap,
+    plot_shuffled_source,
+)
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
-from tasktransfer.designs.transfer.figures.sample_count import plot_sample_count
-from tasktransfer.designs.transfer.figures.sample_ratio import plot_sample_ratio
-from tasktransfer.designs.transfer.figures.shuffled_source import plot_shuffled_source
-from tasktransfer.designs.transfer.figures.source_type import plot_source_type
-from tasktransfer.designs.transfer.figures.training_curves import plot_training_curves
-from tasktransfer.designs.transfer.figures.transfer_graph import plot_transfer_graph
+from tasktransfer.designs.transfer.figures.pair_means import (
+    plot_aggregate_transfer,
+    plot_transfer_graph,
+)
+from tasktransfer.designs.transfer.figures.task_properties import (
+    plot_lengths,
+    plot_sample_count,
+    plot_sample_ratio,
+    plot_source_type,
+)
 from tasktransfer.results.frames import Frames
 
 DRAW: dict[str, Callable[[Frames, str], Figure | None]] = {

@@ -1,18 +1,21 @@
-"""The answer as a picture: a forest plot of effects with their intervals.
+"""Forest plots: effects of transfer, and scores of all methods, with their intervals.
 
 A study of many targets shows the mean effect of each algorithm, and below it, in grey, its mean
-effect over each control. A study of one or two targets shows the effect of each source.
+effect over each control. A study of one or two targets shows the effect of each source. The plot of
+methods marks the recommended method of each target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from tasktransfer.core.references import METHODS, TRANSFER
 from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,
@@ -22,12 +25,30 @@ from tasktransfer.designs.transfer.tables.names import (
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
-from tasktransfer.present.kit.panels import make_line_entry
-from tasktransfer.present.kit.series import Estimate, draw_zero_line
-from tasktransfer.present.kit.style import LABEL_POINTS, Look, get_series_look
+from tasktransfer.present.kit.panels import (
+    NOTE,
+    create_panels,
+    fit_figure_to_panels,
+    make_line_entry,
+    set_panel_title,
+)
+from tasktransfer.present.kit.paper import add_caption_notes, is_paper_style
+from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
+from tasktransfer.present.kit.style import (
+    INK,
+    LABEL_POINTS,
+    Look,
+    add_legend_below,
+    add_title,
+    fold_name,
+    get_series_look,
+)
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
 from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 from tasktransfer.results.frames import Frames
+
+# --- effects ---
+
 
 MOST_SOURCES = 30
 """Maximum number of lines of a study of few targets: the best ones."""
@@ -180,3 +201,105 @@ def _draw_panels(
         entries = [make_line_entry(name, look, linestyle="") for name, look in looks.items()]
     finish_forests(figure, title, len(names), seeds, frames.metadata, entries=entries, notes=notes)
     return figure
+
+
+# --- methods ---
+
+
+_LOOK = Look(INK, "o", "-")
+_NAME_INCHES = 1.9
+"""Width of the names of methods, to the left of the first panel."""
+_NAME_INCHES_IN_A_PAPER = 2.65
+"""The same in paper style, whose letters are narrower than ``fold_name`` assumes."""
+_LINE = 0.34
+"""Height of a line, inches."""
+_DENSE_LINE = 0.17
+"""Height of a line in paper style if there are several panels and no folded names, inches."""
+_ABOVE_AND_BELOW = 1.2
+"""Height of a panel's title and axis, inches, from which columns are counted in paper style."""
+_ORDER = [*METHODS]
+
+
+def plot_methods(frames: Frames) -> Figure | None:
+    """Draw one panel per target of a dataset, or return None if no target has two methods.
+
+    A method has the same line in all panels. The source of a transfer is named in its panel.
+    Lines are closer together in paper style, so that many panels fit a page.
+    """
+    rows = frames["methods"]
+    if rows.empty:
+        return None
+    panels = [to_records(group) for _, group in rows.groupby("target", sort=False)]
+    models = rows.groupby("method")["model"].nunique()
+    several = frozenset(map(str, models[models > 1].index))
+    names = _list_method_names(rows, several)
+    inches = _NAME_INCHES_IN_A_PAPER if is_paper_style() else _NAME_INCHES
+    labels = [fold_name(name, inches, LABEL_POINTS) for name in names]
+    is_dense = is_paper_style() and len(panels) > 1 and not any("\n" in name for name in labels)
+    width = 3.6 if len(panels) == 1 else 2.1
+    height = (_DENSE_LINE if is_dense else _LINE) * len(names)
+    figure, axes = create_panels(len(panels), width, height + _ABOVE_AND_BELOW, shared="y")
+    targets = list(dict.fromkeys(rows["target"]))
+    shorts = fit_short_names(targets, frames.metadata.shorts)
+    for panel, methods in zip(axes, panels, strict=True):
+        _draw_methods(panel, methods, names, several, frames.metadata.shorts)
+        panel.set_yticklabels(labels)
+        set_panel_title(panel, shorts[methods[0]["target"]])
+    filled = make_line_entry("recommended", _LOOK)
+    hollow = make_line_entry("other methods", _LOOK, markerfacecolor="white")
+    add_legend_below(figure, [filled, hollow])
+    seeds = int(rows["n_seeds"].max())
+    title = f"{rows['dataset'].iloc[0]}: methods by target, with 95 % intervals"
+    add_title(figure, title, seeds, frames.metadata)
+    add_caption_notes(figure, explain_short_names(shorts))
+    fit_figure_to_panels(figure, axes, width, height)
+    return figure
+
+
+def _list_method_names(rows: pd.DataFrame, several: Collection[str]) -> list[str]:
+    """Return the labels of all methods, from the simplest to the most complex."""
+    ordered = rows.assign(order=rows["method"].map(_ORDER.index)).sort_values(
+        "order", kind="stable"
+    )
+    return list(dict.fromkeys(_format_method_name(row, several) for row in to_records(ordered)))
+
+
+def _draw_methods(
+    axes: Axes,
+    methods: Sequence[Row],
+    names: Sequence[str],
+    several: Collection[str],
+    shorts: Mapping[str, str],
+) -> None:
+    lines: list[list[Estimate]] = [[] for _ in names]
+    for row in methods:
+        place = names.index(_format_method_name(row, several))
+        ends = row["score"], row["low"], row["high"]
+        lines[place].append(Estimate("", *ends, _LOOK, hollow=not row["recommended"]))
+        if row["method"] == TRANSFER:
+            axes.annotate(
+                f"from {_format_source_names(row, shorts)}", (1, place), xytext=(-1, 5),
+                xycoords=axes.get_yaxis_transform(), textcoords="offset points",
+                ha="right", va="center", fontsize=NOTE, color=INK,
+            )  # fmt: skip
+    plot_forest(axes, lines, names)
+    axes.set_xlabel("score", fontsize=LABEL_POINTS)
+
+
+def _format_method_name(row: Row, several: Collection[str]) -> str:
+    """Return the label of a method, with its shots, and its model if it has ``several``."""
+    words = [
+        "transfer, best source on dev" if row["method"] == TRANSFER else METHODS[row["method"]]
+    ]
+    if row["method"] != TRANSFER and not is_missing(row["variant"]):
+        words.append(str(row["variant"]))
+    if row["method"] in several:
+        words.append(str(row["model"]))
+    return ", ".join(words)
+
+
+def _format_source_names(row: Row, shorts: Mapping[str, str]) -> str:
+    """Return the short names of a transfer's sources."""
+    sources = str(row["variant"]).rpartition(":")[2].split("+")
+    tasks = [source.rpartition("/")[2] for source in sources]
+    return " + ".join(shorts.get(task, task) for task in tasks)

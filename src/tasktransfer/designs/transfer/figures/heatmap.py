@@ -26,8 +26,12 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.figures.heatmap_panels import Flags, Floats, Panel, build_panels
-from tasktransfer.designs.transfer.figures.prompted_margin import (
+from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.figures.heatmap_panels import (
+    Flags,
+    Floats,
+    Panel,
+    build_panels,
     compute_margin_ratio,
     draw_margin,
     list_margin_rows,
@@ -78,6 +82,18 @@ def plot_heatmap(
     baseline is 0, the cell shows points. ``compared_with`` names the cells' baseline in the title.
     """
     return _draw_heatmap(frames, dataset, f"improvement over {compared_with} by transfer, %", "%")
+
+
+def plot_shuffled_source(frames: Frames, dataset: str) -> Figure | None:
+    """Draw a dataset's heatmap of deltas minus the deltas of shuffled sources.
+
+    A cell shows its delta minus the delta of its shuffled source. None if the control has no run.
+    """
+    over = frames["control_cells"]
+    cells = over[over["control"] == SHUFFLED_SOURCE].drop(columns="control")
+    if cells.empty:
+        return None
+    return plot_heatmap(frames.replace({"cells": cells}), dataset, "the shuffled source")
 
 
 def plot_effects(frames: Frames, dataset: str) -> Figure | None:

@@ -1,15 +1,18 @@
-"""Selection of the rows of one dataset, which its figures read."""
+"""Selection of the rows of one dataset, which its figures read, and the types of its tasks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
 
 from tasktransfer.core.references import TRANSFER
-from tasktransfer.datasets import shorten_task_name
+from tasktransfer.datasets import find_task, resolve_task, shorten_task_name
+from tasktransfer.present.kit.style import Look
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import order_names
+from tasktransfer.tasks.card import TaskKind
 
 
 def select_dataset(frames: Frames, dataset: str) -> Frames:
@@ -110,3 +113,44 @@ def _select_sizes(frames: Frames, dataset: str) -> pd.DataFrame:
 
 def _split_source(source: str) -> list[str]:
     return source.split("+") if source else []
+
+
+# --- types of tasks ---
+
+
+UNKNOWN = "other"
+"""Type of a task without a card, for example from your own dataset."""
+
+_TYPE_BY_KIND: dict[TaskKind, str] = {
+    "utterance_classification": "utterance classification",
+    "dialogue_classification": "dialogue classification",
+    "multi_label": "dialogue classification",
+    "multi_output": "dialogue classification",
+    "span": "span extraction",
+    "multiple_choice": "multiple choice",
+}
+_TYPE_BY_TASK = {("Friends", "reading_comprehension"): "multiple choice"}
+"""The release answers it with a span; the paper's Table 1 counts it as multiple choice."""
+
+LOOKS: dict[str, Look] = {
+    "utterance classification": Look("#e69f00", "o", "-"),
+    "dialogue classification": Look("#009e73", "s", "--"),
+    "span extraction": Look("#cc79a7", "^", "-."),
+    "multiple choice": Look("#1a1a1a", "D", ":"),
+    UNKNOWN: Look("#666666", "X", "-"),
+}
+"""Colours of Okabe and Ito's palette that are far from the blue and red of transfer."""
+
+
+def get_task_type(dataset: str, task: str) -> str:
+    """Return the paper's name for the type of a task, or ``other`` if the task has no card."""
+    card = find_task(dataset, task)
+    if card is None:
+        return UNKNOWN
+    return _TYPE_BY_TASK.get(resolve_task(dataset, task), _TYPE_BY_KIND.get(card.kind, UNKNOWN))
+
+
+def list_types(dataset: str, tasks: Iterable[str]) -> list[str]:
+    """Return the distinct types of the tasks, in the paper's order."""
+    types = {get_task_type(dataset, task) for task in tasks}
+    return [name for name in LOOKS if name in types]
