@@ -55,6 +55,13 @@ def _no_fsync() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in the test's own folder, and return it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _datasets_of_one_file() -> Iterator[None]:
     """Remove datasets that studies added to the process, for the sake of other test files."""

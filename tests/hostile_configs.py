@@ -81,7 +81,7 @@ def changed(study: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     return study
 
 
-def _written(key: str) -> str:
+def format_place(key: str) -> str:
     """Format a dotted key as in messages: ``models[0].name``."""
     first, *names = key.split(".")
     return first + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in names)
@@ -185,8 +185,9 @@ def cases() -> Iterator[Case]:
         for number, (key, value, said) in enumerate([*COMMON, *own]):
             text = yaml.safe_dump(changed(study, key, value), sort_keys=False)
             # For a missing section or a cycle, the message names the key that needs it.
-            named = _written(key) if value is not MISSING and "second_encoder" not in key else ""
-            yield Case(f"{design} {number}: {_written(key)}", text, (named, said))
+            place = format_place(key)
+            named = "" if value is MISSING or "second_encoder" in key else place
+            yield Case(f"{design} {number}: {place}", text, (named, said))
     for (name, (end, said)), design in zip(BROKEN.items(), [*OWN] * len(BROKEN), strict=False):
         text = yaml.safe_dump(base(design), sort_keys=False)
         yield Case(f"{design}: {name}", text + end, (said,))

@@ -28,9 +28,7 @@ WITHOUT_JSON = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_every_command_with_a_table_prints_json() -> None:

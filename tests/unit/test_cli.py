@@ -23,9 +23,7 @@ PAPER = str(ROOT / "workflow/presets/paper.yaml")
 DEMO = str(ROOT / "workflow" / "presets" / "demo.yaml")
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def test_plan_counts_the_paper_without_its_data(capsys: pytest.CaptureFixture[str]) -> None:

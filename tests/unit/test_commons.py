@@ -38,9 +38,7 @@ STUDY: dict[str, Any] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def lab(name: str, **finished: Any) -> Study:

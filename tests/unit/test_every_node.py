@@ -34,9 +34,7 @@ from tasktransfer.results.study import Study
 KINDS = ("derived", "fits", "evaluations")
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture

@@ -21,10 +21,7 @@ from tasktransfer.results.finished import is_finished
 from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 
-
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def caches(study: Study) -> None:

@@ -25,9 +25,7 @@ Spoil = Callable[[TinyRelease], object]
 Write = Callable[[TinyRelease, Path], Path]
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def not_annotated(release: TinyRelease) -> None:

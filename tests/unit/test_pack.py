@@ -33,9 +33,7 @@ FOOTER = b"tasktransfer-pack"
 MODEL = {"name": "tiny-bert", "family": "encoder", "max_length": 64}
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.fixture

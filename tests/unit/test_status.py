@@ -37,9 +37,7 @@ BAR = (
 NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
 
 
-@pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def begin(study: Study, stage: Stage, log: str = BAR) -> Path:

@@ -18,9 +18,7 @@ from tasktransfer.designs import load_config
 PRESETS = sorted((Path(__file__).resolve().parents[2] / "workflow" / "presets").glob("*.yaml"))
 
 
-@pytest.fixture(autouse=True)
-def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def needs_nothing(preset: Path) -> bool:
