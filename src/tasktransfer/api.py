@@ -23,8 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.core.messages import suggest_name
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.files import json_text
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
-"""Errors that a user can fix, each with its own exit code.
+"""Errors that a user can fix, each with its own exit code, and the parts of their messages.
 
 Every message names the file, the key or instance, the value, and the remedy. Any other exception
-is a bug and keeps its traceback.
+is a bug and keeps its traceback. Every command imports this module: standard library only.
 """
 
 from __future__ import annotations
@@ -11,8 +11,13 @@ import os
 import re
 import resource
 import sys
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import date
+from difflib import get_close_matches
+from pathlib import Path
 from traceback import walk_tb
+from typing import Any
 
 CONSOLE = "TASKTRANSFER_CONSOLE"
 """Environment variable with the number of a fallback file descriptor for errors.
@@ -266,3 +271,63 @@ def describe_error(error: BaseException) -> str:
     line = "".join(c if c.isprintable() else " " for c in " ".join(text.split()))
     shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
     return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
+
+
+def format_location(file: str | Path, line: int | None = None, column: int | None = None) -> str:
+    """Format ``file:line:column``, numbered from 1, without numbers that are None.
+
+    Terminals and editors turn it into a link.
+    """
+    return ":".join(str(part) for part in (file, line, column) if part is not None)
+
+
+def format_problem(place: str | Path, problem: str, remedy: str = "") -> str:
+    """Format an error message, ``place: Problem. Remedy.``, from its parts.
+
+    Their first letters may be small, and their full stops missing.
+    """
+    sentences = [
+        f"{text[0].upper()}{text[1:].removesuffix('.')}." for text in (problem, remedy) if text
+    ]
+    return f"{place}: {' '.join(sentences)}"
+
+
+def format_missing_columns(columns: Sequence[str]) -> str:
+    """Describe one or several missing columns in a sentence."""
+    names = ", ".join(columns)
+    return (
+        f"The column {names} is missing."
+        if len(columns) == 1
+        else f"The columns {names} are missing."
+    )
+
+
+def format_value(value: Any) -> str:
+    """Format a value as JSON or YAML for a message, in at most 60 characters."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    try:
+        text = str(value) if isinstance(value, date) else repr(value)
+    except RecursionError:
+        return f"a {type(value).__name__} that is nested too deeply"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def describe_wrong_value(value: Any, expected: str) -> str:
+    """Describe a wrong value, given the expected kind such as ``a number above 0``."""
+    return f"The value is {format_value(value)}, but it must be {expected}."
+
+
+def format_quantity(count: int, thing: str) -> str:
+    """Format a count with its noun, as in 1 training or 2 trainings."""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def suggest_name(name: str, names: Iterable[str]) -> str:
+    """Suggest the nearest name in a sentence (`` Did you mean 'x'?``), or return "".
+
+    The comparison ignores case, because "friends" for "Friends" is a likely mistake.
+    """
+    by_casefold = {known.casefold(): known for known in names}
+    close = get_close_matches(name.casefold(), by_casefold, n=1, cutoff=0.5)
+    return f" Did you mean {by_casefold[close[0]]!r}?" if close else ""

@@ -12,7 +12,7 @@ import pytest
 from tasktransfer.errors import DataError
 from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.csv_records import MAX_LINES
-from tasktransfer.files.text_stream import MAX_LENGTH
+from tasktransfer.files.untrusted import MAX_LENGTH
 
 ROWS = ["a cat sat down,animal", "it rains again,weather", "the dog barks,animal"]
 MORE = [*ROWS, "the sun is out,weather"]

@@ -18,7 +18,7 @@ from tasktransfer.core.samples import FRACTION, SAMPLED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.files.tensors import read_tensor_shapes
+from tasktransfer.files.json_text import read_tensor_shapes
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast import estimate, rates
 from tasktransfer.operate.forecast.disk import estimate_disk, format_bytes, measure_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.files.regular import open_regular, read_regular
+from tasktransfer.files.untrusted import open_regular, read_regular
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:

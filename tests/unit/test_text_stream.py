@@ -17,10 +17,10 @@ import pytest
 from tasktransfer.datasets.declared.files import check_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.errors import DataError
-from tasktransfer.files import json_stream, text_stream
+from tasktransfer.files import json_stream, untrusted
 from tasktransfer.files.data_files import read_tar_member, read_zip_member
 from tasktransfer.files.json_stream import open_json
-from tasktransfer.files.text_stream import MAX_EMPTY_RUN, MAX_LENGTH
+from tasktransfer.files.untrusted import MAX_EMPTY_RUN, MAX_LENGTH
 
 ROW = b'{"text": "hello", "label": "x"}\n'
 
@@ -105,7 +105,7 @@ def test_content_without_end_is_refused_early(
 def test_a_bomb_is_refused_and_small_texts_are_not(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text_stream, "RATIO_FREE_BYTES", 2**18)
+    monkeypatch.setattr(untrusted, "RATIO_FREE_BYTES", 2**18)
     unit, head = (b"a,b\n", b"text,label\n") if ".csv" in name else (ROW, b"")
     (tmp_path / name).write_bytes(gzip.compress(head + unit * 1000, mtime=0))
     assert len(rows(tmp_path / name)) == 1000

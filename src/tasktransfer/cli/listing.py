@@ -12,8 +12,7 @@ import yaml
 
 from tasktransfer.cli.demo_study import WORKFLOW
 from tasktransfer.cli.options import add_command, add_json_option, add_option, print_result
-from tasktransfer.core.messages import suggest_name
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, suggest_name
 
 PRESETS = WORKFLOW / "presets"
 Row = dict[str, Any]

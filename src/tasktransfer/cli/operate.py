@@ -22,7 +22,7 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.errors import ConfigError, DataError, escape_text
 from tasktransfer.files import json_text
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 
 if TYPE_CHECKING:
     from tasktransfer.designs.design import Design

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from tasktransfer.core.messages import suggest_name
+from tasktransfer.errors import suggest_name
 
 _CHOICE = re.compile(r"invalid choice: '(.*)' \(choose from (.*)\)$", re.DOTALL)
 

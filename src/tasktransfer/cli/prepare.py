@@ -25,8 +25,7 @@ from tasktransfer.cli.options import (
     print_result,
 )
 from tasktransfer.cli.own_data import add_data_commands
-from tasktransfer.core.messages import suggest_name
-from tasktransfer.errors import ConfigError, escape_line
+from tasktransfer.errors import ConfigError, escape_line, suggest_name
 from tasktransfer.files import Maker, json_text, remove_partial_folders
 from tasktransfer.files.locks import lock_path
 

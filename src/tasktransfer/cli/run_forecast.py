@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import TaskTransferError
+from tasktransfer.errors import TaskTransferError, format_quantity
 
 if TYPE_CHECKING:
     from tasktransfer.results.study import Study

@@ -21,7 +21,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from tasktransfer.config.places import check_home_expansion, check_path_length
 from tasktransfer.core.validation import STRICT, Schema, raise_problems
-from tasktransfer.files.wrong_values import describe_wrong_value, format_value
+from tasktransfer.errors import describe_wrong_value, format_value
 
 MAX_SEED = 2**32 - 1
 MAX_SEEDS = 1000

@@ -12,7 +12,7 @@ from typing import Literal
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.specs import Family
 from tasktransfer.files import json_text
-from tasktransfer.files.tensors import read_tensor_shapes
+from tasktransfer.files.json_text import read_tensor_shapes
 
 Basis = Literal[
     "its files", "its config", "its name", "its recipe", "a guess: as large as BERT base"

@@ -7,8 +7,7 @@ from typing import Any
 
 from tasktransfer.config import yaml_file
 from tasktransfer.core.validation import Problem, extend_path
-from tasktransfer.errors import ConfigError
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import ConfigError, format_value
 
 
 def from_options(options: Iterable[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import format_value
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 

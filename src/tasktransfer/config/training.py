@@ -12,7 +12,7 @@ from tasktransfer.config.from_core import CoreKey, FidelityConfig, define_sectio
 from tasktransfer.core.fidelity import TRAINING, Setting
 from tasktransfer.core.specs import Decays, Training
 from tasktransfer.core.validation import raise_problems
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import format_value
 
 TRANSFER_SWITCHES = tuple(
     f"fidelity.{switch}"

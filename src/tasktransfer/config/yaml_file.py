@@ -18,10 +18,8 @@ from typing import Any
 import yaml
 
 from tasktransfer.core.validation import MAX_PROBLEMS, Problem, extend_path
-from tasktransfer.errors import ConfigError
-from tasktransfer.files.locations import format_location
-from tasktransfer.files.regular import open_regular
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import ConfigError, format_location, format_value
+from tasktransfer.files.untrusted import open_regular
 
 MAX_BYTES = 2**20
 MAX_VALUES = 50_000

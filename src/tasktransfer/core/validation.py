@@ -16,9 +16,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from tasktransfer.core.messages import suggest_name
-from tasktransfer.errors import escape_line
-from tasktransfer.files.wrong_values import describe_wrong_value, format_value
+from tasktransfer.errors import describe_wrong_value, escape_line, format_value, suggest_name
 
 Schema = dict[str, Any]
 KeyPath = tuple[str | int, ...]

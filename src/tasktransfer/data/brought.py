@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, describe_wrong_value, format_quantity
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, find_nearest, get_member, get_text
-from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import Instance
 
 ITEMS_REMEDY = "List the items with `tasktransfer items`"

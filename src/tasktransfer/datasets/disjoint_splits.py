@@ -17,9 +17,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple, NoReturn
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.word_counts import count_unspaced_characters
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.tasks.card import SPLITS
 
 MIN_WORDS = 12

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location, format_missing_columns
 from tasktransfer.files.data_files import decode_utf8, read_tar_member
-from tasktransfer.files.locations import format_location, format_missing_columns
 
 
 def read_dstc7_contexts(file: Path) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
-from tasktransfer.files.regular import open_regular
+from tasktransfer.files.untrusted import open_regular
 
 MEMO_VERSION = 1
 MIN_AGE_NS = 2_000_000_000

@@ -29,8 +29,7 @@ from tasktransfer.designs.panel.design import PANEL
 from tasktransfer.designs.plugins import load_plugins
 from tasktransfer.designs.probes.design import PROBES
 from tasktransfer.designs.transfer.design import TRANSFER
-from tasktransfer.errors import ConfigError, DataError
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import ConfigError, DataError, format_value
 from tasktransfer.results.revisions import Revisions, find_revisions
 from tasktransfer.results.study import Study
 

@@ -28,8 +28,8 @@ from tasktransfer.errors import (
     TaskTransferError,
     describe_error,
     find_plugin_line,
+    format_value,
 )
-from tasktransfer.files.wrong_values import format_value
 from tasktransfer.selection import methods
 from tasktransfer.selection.selector import Selector
 

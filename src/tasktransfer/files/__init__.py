@@ -20,7 +20,7 @@ from typing import Any
 
 from tasktransfer.errors import DataError, StorageError
 from tasktransfer.files import json_text
-from tasktransfer.files.regular import open_regular
+from tasktransfer.files.untrusted import open_regular
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasktransfer.files.csv_records import QUOTE, SEPARATORS, BrokenError, Dialect, read_records
-from tasktransfer.files.text_stream import TextLines
+from tasktransfer.files.untrusted import TextLines
 
 PROFILE_ROWS = 10_000
 MAX_VALUES, MAX_VALUE = 1000, 200

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location, format_problem
 from tasktransfer.files.csv_columns import Columns, find_separator
 from tasktransfer.files.csv_records import (
     QUOTE,
@@ -27,8 +27,7 @@ from tasktransfer.files.csv_records import (
     read_records,
     split_leniently,
 )
-from tasktransfer.files.locations import format_location, format_problem
-from tasktransfer.files.text_stream import TextLines, format_numbers
+from tasktransfer.files.untrusted import TextLines, format_numbers
 
 ENOUGH_ROWS = 1000
 """Number of rows after which the columns' profiles are reliable."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tasktransfer.files.text_stream import MAX_LENGTH
+from tasktransfer.files.untrusted import MAX_LENGTH
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 QUOTE = '"'

@@ -16,19 +16,24 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.errors import DataError
-from tasktransfer.files import json_text
-from tasktransfer.files.csv_file import open_csv
-from tasktransfer.files.fields import Location, Table, as_table
-from tasktransfer.files.locations import (
+from tasktransfer.errors import (
+    DataError,
+    describe_wrong_value,
     format_location,
     format_missing_columns,
     format_problem,
 )
-from tasktransfer.files.regular import open_regular
+from tasktransfer.files import json_text
+from tasktransfer.files.csv_file import open_csv
+from tasktransfer.files.fields import Location, Table, as_table
 from tasktransfer.files.safe_zip import Limits, UnsafeZipError, check_zip, describe_flaw
-from tasktransfer.files.text_stream import MAX_LENGTH, MAX_RATIO, RATIO_FREE_BYTES, TextLines
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.files.untrusted import (
+    MAX_LENGTH,
+    MAX_RATIO,
+    RATIO_FREE_BYTES,
+    TextLines,
+    open_regular,
+)
 
 AGAIN = "fix it, or fetch the file again"
 _WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # UTF-32's begins with one of them, or with NULs

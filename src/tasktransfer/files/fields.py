@@ -10,9 +10,13 @@ import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tasktransfer.errors import DataError, escape_line
-from tasktransfer.files.locations import format_location, format_problem
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.errors import (
+    DataError,
+    describe_wrong_value,
+    escape_line,
+    format_location,
+    format_problem,
+)
 
 Table = dict[str, object]
 

@@ -12,10 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location, format_problem
 from tasktransfer.files import json_text
-from tasktransfer.files.locations import format_location, format_problem
-from tasktransfer.files.text_stream import MAX_LENGTH, open_text
+from tasktransfer.files.untrusted import MAX_LENGTH, open_text
 
 CHUNK = 2**20
 _BLANK = re.compile(r"[ \t\r\n]*")

@@ -2,7 +2,8 @@
 
 Python's own reader raises RecursionError for deep nesting. For a number with thousands of digits
 its message is about an interpreter setting. It accepts halves of surrogate pairs, which no file can
-contain, and keeps the last of several values of one key. Standard library only.
+contain, and keeps the last of several values of one key. The header of a safetensors file is JSON,
+too. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import json
 import math
 import re
+import struct
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.files.regular import open_regular, read_regular
+from tasktransfer.files.untrusted import open_regular, read_regular
 
 MAX_BYTES = 4 * 2**20
 """Maximum size of a file for ``read``. A record has about ten thousand bytes."""
@@ -169,3 +171,28 @@ def _check_surrogates(value: Any) -> None:
             left += [(f"{path}.{key}", item) for key, item in value.items()]
         elif isinstance(value, list):
             left += [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+
+
+LONGEST_HEADER = 100_000_000
+"""Maximum number of bytes of a header, as in the safetensors library."""
+
+
+def read_tensor_shapes(file: Path) -> dict[str, list[int]] | None:
+    """Read the shapes of a safetensors file's tensors, or return None for a damaged file.
+
+    Only the header is read: 8 bytes with the header's length, then JSON with type, shape and
+    offsets of every tensor. A file that does not end where its last tensor ends is damaged.
+    """
+    try:
+        with open_regular(file) as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            if length > LONGEST_HEADER:
+                return None
+            header = loads(stream.read(length))
+        header.pop("__metadata__", None)
+        end = max((entry["data_offsets"][1] for entry in header.values()), default=0)
+        whole = file.stat().st_size == 8 + length + end
+        shapes = {name: [int(n) for n in entry["shape"]] for name, entry in header.items()}
+        return shapes if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error):
+        return None

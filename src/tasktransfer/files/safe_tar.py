@@ -16,9 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO, cast
 
 from tasktransfer.errors import DataError
-from tasktransfer.files.regular import open_regular
 from tasktransfer.files.safe_zip import CHUNK_BYTES, RATIO_FREE_BYTES, Limits, find_path_flaw
-from tasktransfer.files.text_stream import MAX_LENGTH
+from tasktransfer.files.untrusted import MAX_LENGTH, open_regular
 
 _AGAIN = "Fetch it again"
 

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files.progress import show_progress
 from tasktransfer.fits.linear_probes import (
     LinearClassifier,

@@ -11,7 +11,6 @@ from statistics import fmean
 from typing import Any
 
 from tasktransfer.core.fidelity import Scoring
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit, Outcome, Stage
 from tasktransfer.core.references import (
     ADAPTER,
@@ -28,7 +27,7 @@ from tasktransfer.core.references import (
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import get_selected_round, read_record

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 from tasktransfer.jobs.export_candidates import ExportCandidate
 from tasktransfer.jobs.export_figure import PICTURE
 from tasktransfer.results.exported import ExportedModel

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import FROZEN, REGULARISATION, SPLIT, STRENGTH, TFIDF
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.errors import ConfigError, DataError, RecordError
+from tasktransfer.errors import ConfigError, DataError, RecordError, suggest_name
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.export_candidates import choose_task
 from tasktransfer.jobs.needs import get_fit_model

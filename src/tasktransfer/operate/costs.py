@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypedDict
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.operate.overview import group_stages
 from tasktransfer.operate.overview_text import format_indented_table
 from tasktransfer.results.costs import PHASES, Cost, read_cost

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tasktransfer.config import TINY
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, format_quantity
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.disk import format_bytes, measure_bytes

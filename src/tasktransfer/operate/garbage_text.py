@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.operate.forecast.disk import format_bytes
 from tasktransfer.operate.garbage import Garbage, Item
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.operate.merge import OUTCOMES, MergeResult
 
 

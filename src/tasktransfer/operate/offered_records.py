@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.errors import RecordError
-from tasktransfer.files.tensors import read_tensor_shapes
+from tasktransfer.files.json_text import read_tensor_shapes
 from tasktransfer.results.artefacts import check_artefacts as checked_artefacts
 from tasktransfer.results.damage import Artefacts, find_damage
 from tasktransfer.results.places import NodeFolder, compute_node_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.facts import DiskSpace, ModelSpeed, OtherNodes, Overview, StudyEstimate
 from tasktransfer.operate.forecast.disk import format_bytes

@@ -18,8 +18,7 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import remove_quotations

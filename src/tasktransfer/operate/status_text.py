@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.operate.facts import FailedNode, NodeName, RunningNode, StudyProgress
 from tasktransfer.operate.overview_text import (
     AGAIN,

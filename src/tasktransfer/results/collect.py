@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import Run
 from tasktransfer.data.prepared import has_generated_dialogues
-from tasktransfer.errors import RecordError, TaskTransferError
+from tasktransfer.errors import RecordError, TaskTransferError, format_quantity
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.texts import clear_caches

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.runs import Run
+from tasktransfer.errors import format_quantity
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.finished import read_node_state

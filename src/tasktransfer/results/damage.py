@@ -24,7 +24,7 @@ from typing import Any, Literal, TypedDict
 from tasktransfer.core.nodes import Evaluation, Node, Stage
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 from tasktransfer.results import artefacts
 from tasktransfer.results.records import list_selections, parse_record, read_record
 from tasktransfer.results.schema import Record

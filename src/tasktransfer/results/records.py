@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, cast
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
 from tasktransfer.core.validation import find_first_problem
 from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import RecordError, describe_wrong_value
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.results.artefacts import Artefact
 from tasktransfer.results.contradictions import find_contradictions
 from tasktransfer.results.schema import (

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import compute_sha256, replace_file
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 from tasktransfer.metrics import CodedAnswers
 from tasktransfer.results.records import REMEDY, read_record
 from tasktransfer.results.schema import RowsFile

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict  # pydantic reads that of typing from Py
 
 from tasktransfer.core.specs import Family
 from tasktransfer.core.validation import STRICT, raise_problems
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.errors import describe_wrong_value
 from tasktransfer.results.artefacts import Artefact, FileName
 
 SCHEMA_VERSION: Literal[4] = 4

@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from tasktransfer import metrics
 from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.fidelity import Scoring, get_scoring
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import get_task
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.metrics import CodedAnswers
 from tasktransfer.metrics.texts import WordCodes, quotes_dialogues

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,

@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.errors import ConfigError, DataError, format_location, format_missing_columns
 from tasktransfer.files.csv_file import CsvFile, open_csv
-from tasktransfer.files.locations import format_location, format_missing_columns
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.columns import REGRET

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import DATASETS, get_task, resolve_task
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import format_interval, format_p_value
 from tasktransfer.present.text import format_table
 from tasktransfer.selection.columns import RANDOM

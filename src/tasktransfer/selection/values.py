@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task, resolve_task
+from tasktransfer.errors import format_quantity
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record

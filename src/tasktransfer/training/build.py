@@ -16,9 +16,8 @@ import numpy as np
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.config.places import expand_path
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files import Maker, replace_folder
-from tasktransfer.files.locations import format_location
 from tasktransfer.models.recipe import BUILT_FILE, VECTORS_FILE
 
 MAKER = Maker("built model", BUILT_FILE, "weights")

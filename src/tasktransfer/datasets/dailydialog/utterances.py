@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import (
     AGAIN,
     parse_json,
@@ -15,7 +15,6 @@ from tasktransfer.files.data_files import (
     read_zip_member,
 )
 from tasktransfer.files.fields import Location, as_table, collect_texts, get_name, iterate_objects
-from tasktransfer.files.locations import format_location
 
 RELEASE = "TLiDB_DailyDialog"
 OFFICIAL_SPLITS = {"train": ("train",), "valid": ("dev",), "test": ("test",), "valid+test": ()}

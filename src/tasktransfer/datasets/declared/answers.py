@@ -17,8 +17,8 @@ from tasktransfer.datasets.declared.row_fields import (
 )
 from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
 from tasktransfer.datasets.declared.task_section import TaskSection
+from tasktransfer.errors import describe_wrong_value, format_value
 from tasktransfer.files.fields import Location
-from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 from tasktransfer.tasks.card import Instance
 
 

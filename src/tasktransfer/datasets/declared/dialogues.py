@@ -20,9 +20,8 @@ from tasktransfer.datasets.declared.row_fields import (
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.turn_order import build_sort_keys
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, describe_wrong_value, format_value
 from tasktransfer.files.fields import Location
-from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 TRANSCRIPT_LINE = re.compile(r"([^:\n]{1,40}): +(\S.*)")
 """``speaker: text``, one line of a transcript in a cell."""

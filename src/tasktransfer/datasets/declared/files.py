@@ -11,7 +11,7 @@ from pathlib import Path
 from tasktransfer.config.places import expand_path
 from tasktransfer.datasets.declared.section import FilesSection
 from tasktransfer.errors import DataError
-from tasktransfer.files.regular import open_regular
+from tasktransfer.files.untrusted import open_regular
 from tasktransfer.tasks.card import SPLITS
 
 FORMATS = {

@@ -8,7 +8,6 @@ from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tasktransfer.core.messages import format_quantity, suggest_name
 from tasktransfer.datasets.declared.dialogues import (
     DeclaredDialogue,
     EmptyTurnError,
@@ -21,9 +20,8 @@ from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location, format_quantity, suggest_name
 from tasktransfer.files.csv_file import open_csv
-from tasktransfer.files.locations import format_location
 
 MAX_TRIED_ROWS, MAX_GUESS_ROWS = 20, 500
 """Maximum numbers of rows on which the fields of the training files are tried, and from which the

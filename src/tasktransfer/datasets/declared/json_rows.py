@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow, build_row
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, describe_wrong_value
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json
-from tasktransfer.files.text_stream import open_text
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.files.untrusted import open_text
 
 HEAD_CHARACTERS = 2**16
 MAX_ROW_KEYS = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 
 MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of truncated dialogues above which both ends of a dialogue are kept."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tasktransfer.datasets.declared import cells
+from tasktransfer.errors import describe_wrong_value, format_value
 from tasktransfer.files.fields import Location
-from tasktransfer.files.wrong_values import describe_wrong_value, format_value
 
 LIST_MARK = "[]"
 

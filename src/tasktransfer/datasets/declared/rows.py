@@ -17,7 +17,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv
 from tasktransfer.files.fields import Location
-from tasktransfer.files.text_stream import TextLines
+from tasktransfer.files.untrusted import TextLines
 
 MAX_BROKEN_LINES = 1000
 """Maximum number of broken JSON lines that are skipped before the reader stops."""

@@ -26,7 +26,7 @@ from tasktransfer.config.fields import (
 from tasktransfer.config.places import check_home_expansion, check_path_length
 from tasktransfer.core.validation import raise_problems
 from tasktransfer.datasets.declared.task_section import FieldPath, TaskKey, TaskSection
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import format_value
 
 
 def _wrap_single_text(value: Any) -> Any:

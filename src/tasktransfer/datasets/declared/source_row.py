@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tasktransfer.errors import describe_wrong_value
 from tasktransfer.files.fields import Location, Table
-from tasktransfer.files.wrong_values import describe_wrong_value
 
 FIX_REMEDY = "correct the row"
 ITEMS_KEY = "items"

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicates
@@ -28,7 +27,7 @@ from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
 from tasktransfer.datasets.declared.split_dialogues import SplitDialogues, count_few_dialogues
 from tasktransfer.datasets.word_counts import TOKENS_PER_WORD, estimate_tokens
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.tasks.card import SPLITS, Instance
 

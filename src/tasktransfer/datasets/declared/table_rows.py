@@ -16,13 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_problem
 from tasktransfer.files import json_text
 from tasktransfer.files.bounded_memory import limit_memory
 from tasktransfer.files.fields import Location
-from tasktransfer.files.locations import format_problem
-from tasktransfer.files.regular import open_regular
-from tasktransfer.files.text_stream import MAX_RATIO, RATIO_FREE_BYTES
+from tasktransfer.files.untrusted import MAX_RATIO, RATIO_FREE_BYTES, open_regular
 
 BATCH_ROWS = 16
 """Number of rows that are unpacked together."""

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.errors import describe_wrong_value
 from tasktransfer.files.data_files import AGAIN, parse_json
 from tasktransfer.files.fields import (
     Location,
@@ -27,7 +28,6 @@ from tasktransfer.files.fields import (
     get_texts,
     iterate_objects,
 )
-from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import Instance, Task
 
 

@@ -21,7 +21,7 @@ from tasktransfer.datasets.feta.annotations import (
 from tasktransfer.datasets.feta.archive import Source
 from tasktransfer.datasets.feta.splits import SplitIds
 from tasktransfer.datasets.file_digests import combine_digests
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, describe_wrong_value
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -30,7 +30,6 @@ from tasktransfer.files.fields import (
     get_text,
     get_texts,
 )
-from tasktransfer.files.wrong_values import describe_wrong_value
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 

@@ -11,8 +11,7 @@ from tasktransfer.datasets.feta.archive import (
     Source,
     get_json_file_name,
 )
-from tasktransfer.errors import DataError
-from tasktransfer.files.locations import format_location
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.tasks.card import SPLITS
 
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tasktransfer.datasets.multiwoz.labels import Exchange
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, describe_wrong_value
 from tasktransfer.files.data_files import parse_json, read_content, read_zip_member
-from tasktransfer.files.wrong_values import describe_wrong_value
 
 FOLDER = "multiwoz20"
 FILES = {"train": "train.json", "dev": "val.json", "test": "test.json"}

@@ -14,10 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.download import Archive, Conversion
 from tasktransfer.datasets.multiwoz.dialogues import FILES, FOLDER, parse_dialogue
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files.data_files import decode_utf8, parse_json
 from tasktransfer.files.json_stream import open_json
 from tasktransfer.files.safe_zip import Limits, SafeZip, UnsafeZipError, check_zip, describe_flaw

@@ -26,9 +26,8 @@ from tasktransfer.datasets.reply_pairs import (
     build_reply_task,
     measure_turn_lengths,
 )
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_lines
-from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.words import split_words
 

@@ -25,7 +25,6 @@ from math import fsum
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.by_selector import select_first_sources
@@ -33,7 +32,7 @@ from tasktransfer.designs.challenge.policy import Policy
 from tasktransfer.designs.transfer.algorithms import ALGORITHMS
 from tasktransfer.designs.transfer.challenge_rules import explain_ineligibility
 from tasktransfer.designs.transfer.runs import select_transfer_runs
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, format_quantity
 from tasktransfer.results.records import (
     correct_synthetic_flag,
     describe_unrecorded_selections,

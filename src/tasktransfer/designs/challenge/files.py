@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.challenge.findings import Findings, quote_excerpt
 from tasktransfer.designs.challenge.format import FILES
-from tasktransfer.files.regular import open_regular
+from tasktransfer.errors import format_quantity
 from tasktransfer.files.safe_zip import (
     CHUNK_BYTES,
     Budget,
@@ -24,6 +23,7 @@ from tasktransfer.files.safe_zip import (
     check_zip,
     describe_error,
 )
+from tasktransfer.files.untrusted import open_regular
 
 LIMITS = Limits(total=256 * 2**20, file=64 * 2**20, archive=64 * 2**20, members=1000)
 """Limits. The toolkit's example of a full submission has 0.2 MiB and at most 30 members."""

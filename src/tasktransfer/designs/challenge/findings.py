@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tasktransfer.core.messages import format_quantity
-from tasktransfer.errors import escape_line
+from tasktransfer.errors import escape_line, format_quantity
 
 SHOWN_PER_FILE = 10
 """Maximum number of printed findings per file; the JSON report has all."""

@@ -10,13 +10,12 @@ from pydantic import Field, TypeAdapter
 
 from tasktransfer import config
 from tasktransfer.config.fields import Section, Seed
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import TaskName, TaskNames
 from tasktransfer.designs.transfer.algorithms import TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.multi_source_section import TransferName
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, suggest_name
 from tasktransfer.selection.methods import SELECTORS
 
 BEST_DEV, FIXED, BY_SELECTOR, NAMED = "best-dev", "fixed:", "selector:", "named"

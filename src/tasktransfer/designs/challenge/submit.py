@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypedDict
 
-from tasktransfer.core.messages import format_quantity, suggest_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.challenge.choose import Candidate, ChosenRuns, FinishedRun, choose_runs
 from tasktransfer.designs.challenge.ensemble import Ensemble, combine_answers
@@ -25,7 +24,7 @@ from tasktransfer.designs.challenge.format import (
 from tasktransfer.designs.challenge.policy import Policy, parse_policy
 from tasktransfer.designs.transfer.challenge_rules import OUT_OF_SCOPE
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, format_quantity, suggest_name
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.present.text import format_table

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.empathetic.methods import (
     BASE,
     BROUGHT,
@@ -17,6 +16,7 @@ from tasktransfer.designs.empathetic.methods import (
     is_supervised,
 )
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import DIFFERENCES, is_missing

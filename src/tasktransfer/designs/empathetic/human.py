@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_csv_rows
-from tasktransfer.files.locations import format_location
 from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED
 from tasktransfer.stats.draws import build_dialogue_units, compute_jackknife_scores

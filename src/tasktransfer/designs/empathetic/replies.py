@@ -11,14 +11,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.prepared import require_prepared_instances
 from tasktransfer.designs.empathetic.human import GOLD
 from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.replies import get_gold_answers

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.commands import read_frames
@@ -24,7 +23,7 @@ from tasktransfer.designs.explain.runs import (
     list_known_runs,
 )
 from tasktransfer.designs.explain.words import Named, Search, build_unknown_words_error
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, format_quantity
 from tasktransfer.present.declared import Analysis, Cells, PivotTable, Table
 from tasktransfer.present.html import to_records
 from tasktransfer.present.marks import format_notes, list_marks

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from tasktransfer.core.messages import suggest_name
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, suggest_name
 
 Item = TypeVar("Item")
 Parts = frozenset[str]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.config import get_config
 from tasktransfer.designs.panel.encoders import describe_cosines
@@ -26,6 +25,7 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.substitutes import LEAKS_KEPT
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import (
     PublishedValues,

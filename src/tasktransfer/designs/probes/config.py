@@ -32,7 +32,7 @@ from tasktransfer.designs.probes.facts import (
     Probe,
     format_reply_task_name,
 )
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.errors import describe_wrong_value
 from tasktransfer.results.study import Study
 
 BUILT = "recipe"

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_lines
-from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.words import split_words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]

@@ -22,13 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.plan import Step
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.algorithms import Tasks
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, format_quantity
 from tasktransfer.tasks.card import Task
 
 PERMUTED = "permuted_answers"

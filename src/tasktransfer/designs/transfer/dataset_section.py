@@ -11,7 +11,6 @@ from pydantic import Field, ValidationError
 
 from tasktransfer.config import ALL
 from tasktransfer.config.fields import DISTINCT, LIST, Section
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import (
     Problem,
     describe_unknown,
@@ -24,7 +23,7 @@ from tasktransfer.datasets.declared.section import Declaration, is_declaration
 from tasktransfer.designs.names import AnyTaskName, AnyTaskNames, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import PAPER_ALGORITHMS
 from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.files.wrong_values import describe_wrong_value
+from tasktransfer.errors import describe_wrong_value, suggest_name
 
 
 class Pair(Section):

@@ -16,7 +16,7 @@ from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.names import DatasetName, OneOf, TaskName, TaskNames, get_tasks
 from tasktransfer.designs.transfer.algorithms import BANDITS, TRANSFER_ALGORITHMS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import format_value
 from tasktransfer.selection.methods import SELECTORS
 
 TransferName = Annotated[str, OneOf("transfer algorithm", lambda dataset: TRANSFER_ALGORITHMS)]

@@ -15,12 +15,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from tasktransfer.config.fields import DISTINCT, LIST, Section, Text
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.datasets import resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.files.wrong_values import format_value
+from tasktransfer.errors import format_value, suggest_name
 
 JOINT = ("multitask", "multitask_finetune", "temperature", "random_weights", *BANDITS)
 """Algorithms that train source and target jointly."""

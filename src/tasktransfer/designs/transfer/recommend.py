@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.core.ancestors import add_ancestors
-from tasktransfer.core.messages import suggest_name
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run
@@ -23,7 +22,7 @@ from tasktransfer.designs.transfer.report.learned import describe_unlearned_base
 from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
-from tasktransfer.errors import ConfigError, RecordError
+from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import read_record

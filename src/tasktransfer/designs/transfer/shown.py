@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS
 from tasktransfer.designs.transfer import pairs
 from tasktransfer.designs.transfer.collect import columns
@@ -51,6 +50,7 @@ from tasktransfer.designs.transfer.study_tables import (
     has_sources,
 )
 from tasktransfer.designs.transfer.uncertainty_tables import TABLES as UNCERTAINTY_TABLES
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import Row
 from tasktransfer.present.declared import (
     Analysis,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(r"refs/heads/[^\s\x00-\x1f\x7f]+")

@@ -26,10 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tasktransfer.core.digests import compute_digest
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.errors import RecordError
+from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.files import compute_sha256, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.measures import MEASURES, Measure

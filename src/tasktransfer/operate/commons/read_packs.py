@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from tasktransfer.errors import RecordError
 from tasktransfer.files import json_text, skip_sync
-from tasktransfer.files.regular import read_regular
+from tasktransfer.files.untrusted import read_regular
 from tasktransfer.operate.pack import (
     AGAIN,
     FOOTER,

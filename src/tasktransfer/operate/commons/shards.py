@@ -15,7 +15,6 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.nodes import SHORT, Node, Stage
 from tasktransfer.errors import (
     ConfigError,
@@ -23,6 +22,7 @@ from tasktransfer.errors import (
     StorageError,
     TaskTransferError,
     escape_line,
+    format_quantity,
 )
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit

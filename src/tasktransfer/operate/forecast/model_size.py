@@ -15,7 +15,7 @@ from tasktransfer.config.model_sizes import (
 )
 from tasktransfer.core.architecture import parse_weights
 from tasktransfer.core.specs import LowRank
-from tasktransfer.files.tensors import read_tensor_shapes
+from tasktransfer.files.json_text import read_tensor_shapes
 from tasktransfer.results.revisions import is_hub_name
 from tasktransfer.results.study import Study
 

@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
-from tasktransfer.core.messages import format_quantity
+from tasktransfer.errors import format_quantity
 from tasktransfer.files import replace_file
 from tasktransfer.present.kit import paper
 from tasktransfer.present.kit.paper import MARKS, NOTES, TITLE, add_to_caption, read_caption

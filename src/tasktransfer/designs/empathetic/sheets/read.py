@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.empathetic.human import CHOICES, RATINGS
 from tasktransfer.designs.empathetic.sheets.items import KINDS, Meaning, list_questions
 from tasktransfer.designs.empathetic.sheets.write import SCHEMA, SheetKey
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files import json_text
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.files.fields import Location, Table, get_member, get_text

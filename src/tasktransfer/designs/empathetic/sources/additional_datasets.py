@@ -25,9 +25,8 @@ from tasktransfer.designs.empathetic.sources.cards import (
     TURN,
     WINDOW,
 )
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_content, read_csv_rows, read_lines
-from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 
 Files = Callable[[Path], dict[str, Path]]

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
@@ -29,10 +28,9 @@ from tasktransfer.designs.empathetic.sources.cards import (
     WINDOW,
 )
 from tasktransfer.designs.empathetic.sources.tiny import TINY
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location, format_quantity
 from tasktransfer.files.data_files import read_csv_rows, read_json_object
 from tasktransfer.files.fields import get_texts
-from tasktransfer.files.locations import format_location
 from tasktransfer.tasks.card import SPLITS, Instance
 
 FOLDER, BY_EMOTION, SPLIT_FILE, SYNTHETIC = (

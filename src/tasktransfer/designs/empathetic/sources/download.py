@@ -23,8 +23,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import (
     EmpatheticDialogue,
     sort_dialogues,
 )
-from tasktransfer.errors import DataError
-from tasktransfer.files.locations import format_location
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.safe_tar import read_tar_lines
 from tasktransfer.files.safe_zip import Limits
 

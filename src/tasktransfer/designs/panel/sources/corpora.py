@@ -12,10 +12,9 @@ from tasktransfer.datasets.dailydialog import utterances as daily
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_lines
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines
 from tasktransfer.files.fields import as_table, collect_texts, get_texts
-from tasktransfer.files.locations import format_location
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
 OFFICIAL = {"dev": "dailydialog/validation/dialogues.txt", "test": "dailydialog/test/dialogues.txt"}

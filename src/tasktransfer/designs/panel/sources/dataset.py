@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets.dataset import (
     Dataset,
     Reader,
@@ -57,7 +56,7 @@ from tasktransfer.designs.panel.sources.rated import (
     make_lines_source,
     read_rated_set,
 )
-from tasktransfer.errors import DataError
+from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files.data_files import read_json_lines
 from tasktransfer.tasks.card import SPLITS, Instance
 

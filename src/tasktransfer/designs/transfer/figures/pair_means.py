@@ -22,7 +22,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, Patch
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.figures.one_dataset import (
     LOOKS,
     count_seeds,
@@ -35,6 +34,7 @@ from tasktransfer.designs.transfer.tables.names import (
     fit_short_names,
     get_algorithm_label,
 )
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.paper import add_caption_notes, count_columns
 from tasktransfer.present.kit.style import (

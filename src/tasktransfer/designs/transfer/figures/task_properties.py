@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.figures.one_dataset import (
     LOOKS,
     count_seeds,
@@ -24,6 +23,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     select_single_source_cells,
 )
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
 from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.statistics.matrices import summarise_agreement
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import format_score

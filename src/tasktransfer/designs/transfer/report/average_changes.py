@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import (
     Column,
     Head,

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.marks import describe_limits
 from tasktransfer.present.page.origin import (
     NOTHING_MISSING,

@@ -12,11 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.pairs import is_foreign
 from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import (
     DIFFERENCES,
     bound_interval,

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.core.references import (
     METHODS,
     MOST_FREQUENT,
@@ -16,6 +15,7 @@ from tasktransfer.core.references import (
     TRANSFER,
     format_method_label,
 )
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import DIFFERENCES, SCORES, is_missing
 from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer.collect.method_columns import MEAN
 from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import SCORES
 from tasktransfer.present.sentences import format_value_with_interval, join_names
 from tasktransfer.results.frames import Frames

@@ -26,8 +26,7 @@ from tasktransfer.designs.transfer.statistics.deltas import (
     list_distinct,
     select_fresh_deltas,
 )
-from tasktransfer.errors import RecordError
-from tasktransfer.files.locations import format_missing_columns
+from tasktransfer.errors import RecordError, format_missing_columns
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, Order
 from tasktransfer.results.records import read_record

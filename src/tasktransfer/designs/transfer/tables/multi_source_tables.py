@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.core.messages import format_quantity
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.published import (
@@ -25,6 +24,7 @@ from tasktransfer.designs.transfer.tables.names import (
     get_algorithm_label,
     get_short_names,
 )
+from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta
 from tasktransfer.present.printed import Layout, Line, group_blocks
 from tasktransfer.results.frames import Frames

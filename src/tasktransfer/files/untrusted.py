@@ -1,15 +1,21 @@
-"""Read untrusted text files in chunks: regular files only, with gzip decompressed.
+"""Read untrusted files: regular files only, and texts in chunks, with gzip decompressed.
 
-Memory and time are bounded for every content, by limits on the length of a line, the number of
-empty lines, and the compression ratio. Each refusal is a DataError that names the file, the problem
-and the remedy. Standard library only.
+Opening a file never waits for a named pipe, never reads a device, and can refuse links. A refusal
+is an OSError with a plain ``strerror``, so that callers report it like any unreadable file.
+
+Reading a text takes bounded memory and time for every content, by limits on the length of a line,
+the number of empty lines, and the compression ratio. A refusal is a DataError that names the file,
+the problem and the remedy. Standard library only.
 """
 
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
+import os
+import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,9 +23,67 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, TextIO
 
-from tasktransfer.errors import DataError
-from tasktransfer.files.locations import format_location, format_problem
-from tasktransfer.files.regular import open_regular
+from tasktransfer.errors import DataError, format_location, format_problem
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFLNK: "a link",
+}
+
+
+def open_regular(path: Path, *, follow_links: bool = True) -> io.BufferedReader:
+    """Open a regular file for reading.
+
+    Args:
+        follow_links: accept a path that is a symbolic link to a regular file.
+
+    Raises:
+        OSError: the file cannot be opened, or is a folder, a pipe, a device, a socket, or a link
+            that must not be followed.
+    """
+    try:
+        # A device is not even opened, because opening some devices has an effect.
+        _refuse_irregular(path, path.stat(follow_symlinks=follow_links).st_mode)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "its name contains an invalid character") from error
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
+    try:
+        # Another file may have this name by now.
+        _refuse_irregular(path, os.fstat(descriptor).st_mode)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: Path, most: int | None = None, *, follow_links: bool = True) -> bytes:
+    """Read the content of a regular file.
+
+    Args:
+        most: maximum number of bytes, None for no limit.
+        follow_links: as in ``open_regular``.
+
+    Raises:
+        OSError: as in ``open_regular``, or the file is larger than ``most`` (EOVERFLOW).
+    """
+    with open_regular(path, follow_links=follow_links) as stream:
+        content = stream.read(-1 if most is None else most + 1)
+    if most is not None and len(content) > most:
+        raise OSError(errno.EOVERFLOW, f"it is larger than {most:,} bytes", str(path))
+    return content
+
+
+def _refuse_irregular(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no file")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", str(path))
+
 
 MAX_LENGTH = 8 * 2**20
 """Maximum number of characters of a line, a row or a JSON value."""
