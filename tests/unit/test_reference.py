@@ -19,7 +19,13 @@ from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
-from tasktransfer.evaluation.reference import MODEL_FREE_REFERENCES, fit_logistic_regression
+from tasktransfer.evaluation.portable import WordWeights, fit_regression
+from tasktransfer.evaluation.reference import (
+    MODEL_FREE_REFERENCES,
+    fit_logistic_regression,
+    fit_svm,
+    get_predictor,
+)
 from tasktransfer.results.frame_files import read_brought_frame
 
 (FRAME,) = (frame for frame in FRAMES if frame.name == "reference")
@@ -62,6 +68,35 @@ def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:
     assert rows.loc["most_frequent", "answer"] == label
     # A cue word tells the tiny world's acts: words without order are enough.
     assert rows.loc["tfidf_logistic", "score"] > 2 * wanted
+
+
+@pytest.mark.parametrize("dataset", ["DailyDialog", "Friends"])
+def test_a_support_vector_machine_answers_every_task(cache: Path, dataset: str) -> None:
+    for name in read_manifest(cache / dataset).tasks:
+        task = get_task(dataset, name)
+        train, test = (read_instances(cache / dataset, name, s) for s in ("train", "test"))
+        predictions = get_predictor("tfidf_svm", None)(task, train, test, 0)
+        assert len(predictions) == len(test)
+        scores = metrics.evaluate_predictions(task, predictions, [one.target for one in test])
+        assert 0 <= metrics.compute_task_score(task, scores) <= 100
+
+
+def test_a_support_vector_machine_is_that_of_scikit_learn(cache: Path) -> None:
+    svm = pytest.importorskip("sklearn.svm")
+    task = get_task("DailyDialog", "dialogue_act_classification")
+    train, test = (read_instances(cache / "DailyDialog", task.name, s) for s in ("train", "test"))
+    words = WordWeights.fit(task, train)
+    features, others = (words.compute_features(task, part) for part in (train, test))
+    labels = [one.target[0] for one in train]
+    wanted = [
+        str(label) for label in svm.LinearSVC(random_state=0).fit(features, labels).predict(others)
+    ]
+    predictions = get_predictor("tfidf_svm", None)(task, train, test, 0)
+    assert [label for (label,) in predictions] == wanted
+    assert len(set(wanted)) > 1
+    saved = fit_regression(task, features, train, 0, fit=fit_svm)
+    best = (others @ saved.weight.T + saved.bias).argmax(axis=1)
+    assert [saved.labels[index] for index in best] == wanted
 
 
 def test_limits_are_those_of_trainings(cache: Path) -> None:

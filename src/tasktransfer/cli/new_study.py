@@ -13,7 +13,7 @@ from typing import Any
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, format_yaml
-from tasktransfer.core.references import CONTRASTIVE, REFERENCES
+from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.lengths import DialogueLengths
@@ -280,7 +280,8 @@ def list_references(request: StudyRequest) -> list[str]:
     Contrastive fine-tuning is among them if a model is an encoder of at least ``LEAST_HIDDEN``.
     """
     is_tuned = any(_can_be_tuned(model, request.family) for model in request.models)
-    return [name for name in REFERENCES if is_tuned or name != CONTRASTIVE]
+    left_out = (SVM,) if is_tuned else (SVM, CONTRASTIVE)
+    return [name for name in REFERENCES if name not in left_out]
 
 
 def _can_be_tuned(model: str, family: str | None) -> bool:

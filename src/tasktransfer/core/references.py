@@ -12,13 +12,14 @@ from typing import Any
 
 from tasktransfer.core.specs import ModelSpec
 
-MOST_FREQUENT, TFIDF = "most_frequent", "tfidf_logistic"
+MOST_FREQUENT, TFIDF, SVM = "most_frequent", "tfidf_logistic", "tfidf_svm"
 FROZEN, NEAREST = "frozen_logistic", "nearest_neighbour"
 CONTRASTIVE = "contrastive_logistic"
 
 REFERENCES = {
     MOST_FREQUENT: "most frequent answer",
     TFIDF: "TF-IDF with logistic regression",
+    SVM: "TF-IDF with a linear support vector machine",
     FROZEN: "frozen embeddings with logistic regression",
     NEAREST: "frozen embeddings with nearest neighbour",
     CONTRASTIVE: "contrastive fine-tuning with logistic regression",
@@ -85,7 +86,7 @@ METHODS = {
 }
 """Method → label, in the order of complexity.
 
-A constant and a model of word counts need no language model. Two references need one forward pass
+A constant and models of word counts need no language model. Two references need one forward pass
 per dialogue, and nearest neighbours also keep all training embeddings. Contrastive fine-tuning
 trains the model for few updates and without a head. Fine-tuning trains it with a head, an adapter
 adds settings and parts to it, and transfer trains it several times. A prompted model is usually

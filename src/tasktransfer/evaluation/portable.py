@@ -25,6 +25,7 @@ from tasktransfer.evaluation.embedding_references import (
 )
 from tasktransfer.evaluation.reference import (
     Embed,
+    Fit,
     build_vectorizer,
     fit_logistic_regression,
     split_input_parts,
@@ -39,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PortableRegression(NamedTuple):
-    """A logistic regression: labels, weights (labels, features) and intercepts (labels,)."""
+    """A linear classifier: labels, weights (labels, features) and intercepts (labels,)."""
 
     labels: tuple[str, ...]
     weight: Floats
@@ -47,9 +48,14 @@ class PortableRegression(NamedTuple):
 
 
 def fit_regression(
-    task: Task, features: Any, train: Sequence[Instance], seed: int, strength: float = 1.0
+    task: Task,
+    features: Any,
+    train: Sequence[Instance],
+    seed: int,
+    strength: float = 1.0,
+    fit: Fit = fit_logistic_regression,
 ) -> PortableRegression:
-    """Fit the references' logistic regression, and return it with the labels.
+    """Fit a linear classifier, by default the references' logistic regression.
 
     Raises:
         DataError: the instances have only one label.
@@ -60,7 +66,7 @@ def fit_regression(
             f"{task.name}: All training instances have the label {answers[0]!r}. Provide "
             "instances with several labels."
         )
-    model = fit_logistic_regression(features, answers, strength, seed)
+    model = fit(features, answers, strength, seed)
     weight, bias = np.asarray(model.coef_), np.asarray(model.intercept_)
     if len(weight) == 1:  # scikit-learn has one column for two labels.
         weight, bias = np.vstack([0 * weight, weight]), np.append(0.0, bias)

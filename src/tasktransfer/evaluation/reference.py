@@ -3,8 +3,9 @@
 Each learns from a task's training instances and predicts its test instances. ``most_frequent``
 predicts the most frequent training answer. ``by_frequency`` samples answers with their training
 frequencies. ``tfidf_logistic`` uses TF-IDF and logistic regression of scikit-learn with default
-settings, except sublinear counts and a tolerance of 0.001. ``frozen_logistic`` uses logistic
-regression with less regularisation (``core.references.REGULARISATION``) on a model's embeddings,
+settings, except sublinear counts and a tolerance of 0.001. ``tfidf_svm`` uses the same features and
+a linear support vector machine with default settings. ``frozen_logistic`` uses logistic regression
+with less regularisation (``core.references.REGULARISATION``) on a model's embeddings,
 and ``nearest_neighbour`` copies the answer of the training instance with the most similar
 embedding. Nothing is tuned on a study's data.
 """
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, TFIDF
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, SVM, TFIDF
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
@@ -29,6 +30,9 @@ from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
 Answers = list[tuple[str, ...]]
 Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
 """Function (card, training instances, test instances, seed) → one answer per test instance."""
+Fit = Callable[[Any, Any, float, int], Any]
+"""Function (features, labels, strength, seed) → fitted classifier of scikit-learn; ``strength`` is
+scikit-learn's ``C``, the inverse of the regularisation."""
 Embed = Callable[[Sequence[str]], Any]
 """Function texts → embeddings, (texts, size)."""
 
@@ -70,10 +74,34 @@ def sample_answers_by_frequency(
     return [draw.choice(answers) for _ in test]
 
 
-def predict_by_tfidf_regression(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int = 0
+def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
+    """Fit a logistic regression with ``strength`` as scikit-learn's ``C``."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
+    with warnings.catch_warnings():
+        # Labels with one or two instances each are rare labels, not numbers.
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        return model.fit(features, labels)
+
+
+def fit_svm(features: Any, labels: Any, strength: float, seed: int) -> Any:
+    """Fit a linear support vector machine (one against the rest), ``strength`` as ``C``."""
+    from sklearn.svm import LinearSVC
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
+        return LinearSVC(C=strength, random_state=seed).fit(features, labels)
+
+
+def predict_by_tfidf(
+    task: Task,
+    train: Sequence[Instance],
+    test: Sequence[Instance],
+    seed: int = 0,
+    fit: Fit = fit_logistic_regression,
 ) -> Answers:
-    """Predict by logistic regression on TF-IDF features.
+    """Predict by a linear classifier, by default logistic regression, on TF-IDF features.
 
     The features are those of the query, of the part in focus, and of the context before it.
 
@@ -89,13 +117,13 @@ def predict_by_tfidf_regression(
     predict = {"multiple_choice": _predict_options, "span": _predict_spans}.get(
         task.kind, _predict_labels
     )
-    return predict(task, train, test, seed)
+    return predict(task, train, test, seed, fit)
 
 
 MODEL_FREE_REFERENCES: dict[str, Reference] = {
     MOST_FREQUENT: predict_most_frequent,
     BY_FREQUENCY: sample_answers_by_frequency,
-    TFIDF: predict_by_tfidf_regression,
+    TFIDF: predict_by_tfidf,
 }
 
 
@@ -108,6 +136,8 @@ def get_predictor(name: str, embed: Embed | None) -> Reference:
     """
     if name in MODEL_FREE_REFERENCES:
         return MODEL_FREE_REFERENCES[name]
+    if name == SVM:
+        return partial(predict_by_tfidf, fit=fit_svm)
     from tasktransfer.evaluation.embedding_references import (
         predict_by_nearest_neighbour,
         predict_by_regression,
@@ -182,34 +212,34 @@ def split_input_parts(task: Task, instances: Sequence[Instance]) -> list[tuple[s
 
 
 def estimate_probabilities(
-    features: Any, right: Any, others: Any, seed: int, strength: float = 1.0
+    features: Any,
+    right: Any,
+    others: Any,
+    seed: int,
+    strength: float = 1.0,
+    fit: Fit = fit_logistic_regression,
 ) -> Any:
     """Estimate the probability that each row of ``others`` is correct, (rows,).
 
     It is constant if all training rows have the same label. ``strength`` is scikit-learn's ``C``.
+    A support vector machine has no probabilities; the logistic function of its margin replaces
+    them, which is above one half if the machine predicts that the row is correct.
     """
     if len(set(right)) < 2:
         return np.full(others.shape[0], float(right[0]))
-    model = fit_logistic_regression(features, right, strength, seed)
+    model = fit(features, right, strength, seed)
+    if not hasattr(model, "predict_proba"):
+        from scipy.special import expit
+
+        return expit(model.decision_function(others))
     return model.predict_proba(others)[:, 1]
-
-
-def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Fit a logistic regression with ``strength`` as scikit-learn's ``C``."""
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
-    with warnings.catch_warnings():
-        # Labels with one or two instances each are rare labels, not numbers.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-        return model.fit(features, labels)
 
 
 # --- by kind of task ------------------------------------------------------------------------------
 
 
 def _predict_labels(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
 ) -> Answers:
     train_texts, test_texts = split_input_parts(task, train), split_input_parts(task, test)
     features, others = _build_features(
@@ -218,7 +248,7 @@ def _predict_labels(
             for i in range(3)
         ]
     )
-    return predict_from_features(task, train, features, others, seed)
+    return predict_from_features(task, train, features, others, seed, fit=fit)
 
 
 def predict_from_features(
@@ -228,19 +258,21 @@ def predict_from_features(
     others: Any,
     seed: int,
     strength: float = 1.0,
+    fit: Fit = fit_logistic_regression,
 ) -> Answers:
-    """Predict labels from features by logistic regression.
+    """Predict labels from features by a linear classifier.
 
     Args:
         features: features of the training instances, (training instances, size), dense or sparse.
         others: features of the instances to predict, (instances, size).
         strength: scikit-learn's ``C``, the inverse of the regularisation.
+        fit: fits the classifier.
     """
     if task.kind == "multi_label":
         probabilities = [
             estimate_probabilities(
                 *(features, [label in instance.target for instance in train], others),
-                *(seed, strength),
+                *(seed, strength, fit),
             )
             for label in task.labels
         ]
@@ -250,7 +282,7 @@ def predict_from_features(
         ]
     columns = zip(*(instance.target for instance in train), strict=True)
     answers = [
-        _predict_classes(features, list(column), others, seed, strength) for column in columns
+        _predict_classes(features, list(column), others, seed, strength, fit) for column in columns
     ]
     return list(zip(*answers, strict=True))
 
@@ -269,11 +301,11 @@ def _select_likely_labels(task: Task, probabilities: Any, minimum: int) -> tuple
 
 
 def _predict_classes(
-    features: Any, labels: list[str], others: Any, seed: int, strength: float
+    features: Any, labels: list[str], others: Any, seed: int, strength: float, fit: Fit
 ) -> list[str]:
     if len(set(labels)) < 2:
         return [labels[0]] * others.shape[0]
-    model = fit_logistic_regression(features, labels, strength, seed)
+    model = fit(features, labels, strength, seed)
     return [str(label) for label in model.predict(others)]
 
 
@@ -286,7 +318,7 @@ class _Choice(NamedTuple):
 
 
 def _predict_options(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
 ) -> Answers:
     def build_choice(instance: Instance) -> _Choice:
         return _Choice(
@@ -297,13 +329,13 @@ def _predict_options(
 
     right = [task.labels.index(example.target[0]) for example in train]
     best = _choose_candidates(
-        list(map(build_choice, train)), right, list(map(build_choice, test)), seed
+        list(map(build_choice, train)), right, list(map(build_choice, test)), seed, fit
     )
     return [(task.labels[index],) for index in best]
 
 
 def _predict_spans(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
 ) -> Answers:
     unanswerable = sorted({example.target[0] for example in train if example.starts[:1] == (-1,)})
     answers = Counter(example.target[0] for example in train if example.starts[:1] != (-1,))
@@ -323,7 +355,7 @@ def _predict_spans(
         _find_nearest_piece(choice.candidates, example.target[0])
         for choice, example in zip(choices, train, strict=True)
     ]
-    best = _choose_candidates(choices, right, others, seed)
+    best = _choose_candidates(choices, right, others, seed, fit)
     return [(choice.candidates[index],) for choice, index in zip(others, best, strict=True)]
 
 
@@ -344,7 +376,7 @@ def _find_nearest_piece(pieces: Sequence[str], answer: str) -> int:
 
 
 def _choose_candidates(
-    train: Sequence[_Choice], right: Sequence[int], test: Sequence[_Choice], seed: int
+    train: Sequence[_Choice], right: Sequence[int], test: Sequence[_Choice], seed: int, fit: Fit
 ) -> list[int]:
     """Choose the most probable candidate of each test instance.
 
@@ -375,7 +407,7 @@ def _choose_candidates(
         for index in range(len(example.candidates))
     ]
     probabilities = estimate_probabilities(
-        compute_features(train), is_right, compute_features(test), seed
+        compute_features(train), is_right, compute_features(test), seed, fit=fit
     )
     ends = np.cumsum([len(example.candidates) for example in test])
     return [int(part.argmax()) for part in np.split(probabilities, ends[:-1])]

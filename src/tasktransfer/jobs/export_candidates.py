@@ -22,6 +22,7 @@ from tasktransfer.core.references import (
     OF_A_MODEL,
     SCORING,
     SPLIT,
+    SVM,
     TFIDF,
     TRANSFER,
 )
@@ -39,7 +40,7 @@ from tasktransfer.stats.bootstrap import compute_mean_confidence
 from tasktransfer.stats.cells import NO_SEED, Scored, gather_cells, score_answers
 from tasktransfer.tasks.card import SINGLE_LABEL, Task
 
-FITTED = (FROZEN, TFIDF, NEAREST, CONTRASTIVE)
+FITTED = (FROZEN, TFIDF, SVM, NEAREST, CONTRASTIVE)
 """References that are exported. The most frequent label needs no model."""
 
 

@@ -27,6 +27,7 @@ LIBRARIES = {
 METHODS = {
     "baseline": "an encoder that was fine-tuned on the task",
     "tfidf_logistic": "logistic regression on TF-IDF of words",
+    "tfidf_svm": "linear support vector machine on TF-IDF of words",
     "frozen_logistic": "logistic regression on embeddings of a frozen encoder",
     "nearest_neighbour": "the label of the most similar training input, by embeddings of a frozen "
     "encoder",

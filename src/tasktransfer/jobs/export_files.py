@@ -16,6 +16,7 @@ from tasktransfer.core.references import (
     OF_A_MODEL,
     REGULARISATION,
     STRENGTH,
+    SVM,
 )
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.samples import select_instances
@@ -121,6 +122,10 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         ModelError: the model cannot be loaded.
     """
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
+    from tasktransfer.evaluation.reference import (  # noqa: PLC0415
+        fit_logistic_regression,
+        fit_svm,
+    )
     from tasktransfer.models.export import build_label_config  # noqa: PLC0415
     from tasktransfer.models.exported import (  # noqa: PLC0415
         Embedder,
@@ -136,7 +141,9 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
     ]
     if fit.learner not in OF_A_MODEL:
         words = portable.WordWeights.fit(card, train)
-        found = portable.fit_regression(card, words.compute_features(card, train), train, fit.seed)
+        features = words.compute_features(card, train)
+        classifier = fit_svm if fit.learner == SVM else fit_logistic_regression
+        found = portable.fit_regression(card, features, train, fit.seed, fit=classifier)
         arrays: dict[str, Any] = {**words.write(folder), "weight": found.weight, "bias": found.bias}
         portable.write_arrays(folder, arrays)
         return _build_facts(candidate, "words", None, labels=found.labels)
