@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer.core.nodes import Stage
+from tasktransfer.core.nodes.identity import RECIPE_VERSION
 from tasktransfer.core.specs import Selection
-from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.results.records import build_node_record
 from tasktransfer.results.schema import (
     Cost,

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from contract_studies import STUDIES
 
-from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.runs import list_starts
 from tasktransfer.datasets import DATASETS
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task

@@ -13,10 +13,10 @@ from typing import Any
 
 from constructed_records import constructed_record, result
 from tasktransfer.core.nodes import Data, Stage, merge_selections
+from tasktransfer.core.nodes.identity import RECIPE_VERSION
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training
-from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.algorithms import build_steps
 from tasktransfer.designs.transfer.config import TransferConfig

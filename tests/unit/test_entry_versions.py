@@ -9,10 +9,10 @@ import pytest
 import yaml
 from toy_study import STUDY
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
+from tasktransfer.core.nodes.identity import VERSIONS, Entry
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.versions import VERSIONS, Entry
+from tasktransfer.core.runs import add_ancestors
 from tasktransfer.data.recipes import RECIPES
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.designs import DESIGNS, open_study

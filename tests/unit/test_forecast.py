@@ -14,7 +14,7 @@ import yaml
 from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.samples import FRACTION, SAMPLED
+from tasktransfer.core.nodes.data import FRACTION, SAMPLED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError

@@ -17,7 +17,7 @@ from test_find_errors import STUDY, WORDS
 
 from study_records import write_records
 from tasktransfer import cli
-from tasktransfer.core.samples import FRACTIONS, NEXT
+from tasktransfer.core.nodes.data import FRACTIONS, NEXT
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.recipes import Ingredients
 from tasktransfer.data.samples import (

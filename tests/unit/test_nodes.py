@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.fidelity import FIDELITIES
 from tasktransfer.core.nodes import (
     SHORT,
@@ -21,7 +20,7 @@ from tasktransfer.core.nodes import (
     Start,
     merge_selections,
 )
-from tasktransfer.core.runs import Run
+from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.core.specs import LowRank, ModelSpec, Selection, Training
 from tasktransfer.errors import ConfigError
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tasktransfer.core.nodes.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.plan import Plan
-from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.designs import open_study
 from tasktransfer.results import revisions
 

@@ -15,7 +15,7 @@ import yaml
 from empathetic_study import make
 from language_server import Server, serving
 from tasktransfer.cli import main
-from tasktransfer.core.ancestors import add_ancestors
+from tasktransfer.core.runs import add_ancestors
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected_tables, write_statistics
 from tasktransfer.designs.outputs import list_outputs

@@ -15,8 +15,8 @@ import yaml
 
 from empathetic_study import make
 from language_server import Server, serving
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Evaluation
+from tasktransfer.core.runs import add_ancestors
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.commands import read_frames, write_collected_tables, write_statistics

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from tasktransfer.core.ancestors import add_ancestors, collect_stages
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -26,9 +25,9 @@ from tasktransfer.core.nodes import (
     Start,
     merge_selections,
 )
-from tasktransfer.core.runs import Run
+from tasktransfer.core.nodes.identity import RECIPE_VERSION
+from tasktransfer.core.runs import Run, add_ancestors, collect_stages
 from tasktransfer.core.specs import OPEN, Family, ModelSpec, Rounds, Sampler, Selection, Training
-from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import ConfigError
 
 

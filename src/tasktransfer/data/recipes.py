@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.samples import SAMPLED
+from tasktransfer.core.nodes.data import SAMPLED
 from tasktransfer.data.cache import read_instances
 from tasktransfer.data.permuted import derive_permuted_instances
 from tasktransfer.data.samples import derive_sampled_dialogues

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.samples import FRACTION
+from tasktransfer.core.nodes.data import FRACTION
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.tasks.card import SPLITS, Instance
 

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from tasktransfer.core.nodes import Data
+from tasktransfer.core.nodes.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.friends import FRIENDS

@@ -17,8 +17,8 @@ from typing import Any
 
 from tasktransfer.core.architecture import is_recipe, parse_weights
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
+from tasktransfer.core.nodes.identity import ENCODING_VERSION
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import ENCODING_VERSION
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
 from tasktransfer.encoding import toolkit

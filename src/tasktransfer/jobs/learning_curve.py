@@ -15,6 +15,7 @@ import numpy as np
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.core.nodes import Data, Fit
+from tasktransfer.core.nodes.data import FRACTIONS, NEXT
 from tasktransfer.core.references import (
     LIMIT_TEST,
     LIMIT_TRAIN,
@@ -24,7 +25,6 @@ from tasktransfer.core.references import (
     SCORING,
     SPLIT,
 )
-from tasktransfer.core.samples import FRACTIONS, NEXT
 from tasktransfer.data.cache import MANIFEST, read_instances
 from tasktransfer.data.samples import select_dialogues, select_instances
 from tasktransfer.datasets import get_task

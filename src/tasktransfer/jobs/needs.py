@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage, Start
 from tasktransfer.core.references import OF_A_MODEL
+from tasktransfer.core.runs import add_ancestors
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import (

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
+from tasktransfer.core.runs import add_ancestors
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.finished import inspect_nodes
 from tasktransfer.results.study import Study

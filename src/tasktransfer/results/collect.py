@@ -21,9 +21,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.core.runs import Run
+from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.data.prepared import has_generated_dialogues
 from tasktransfer.errors import RecordError, TaskTransferError, format_quantity
 from tasktransfer.files import replace_file

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasktransfer.core.ancestors import list_starts
 from tasktransfer.core.nodes import SHORT, Evaluation, Node, Stage
+from tasktransfer.core.runs import list_starts
 from tasktransfer.errors import RecordError
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.damage import ValidFolderCache, find_damage, get_valid_folder_cache

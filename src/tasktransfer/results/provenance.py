@@ -16,8 +16,7 @@ from typing import Any, cast
 
 from tasktransfer import __version__
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.core.nodes.identity import collect_limits
-from tasktransfer.core.versions import LIBRARY_VERSION
+from tasktransfer.core.nodes.identity import LIBRARY_VERSION, collect_limits
 from tasktransfer.results.schema import Cost, Host, Provenance
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "datasets")

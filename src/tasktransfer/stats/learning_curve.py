@@ -15,7 +15,7 @@ from math import inf, nan
 
 import numpy as np
 
-from tasktransfer.core.samples import FRACTIONS, NEXT
+from tasktransfer.core.nodes.data import FRACTIONS, NEXT
 from tasktransfer.stats.bootstrap import Trainings, compute_confidence, compute_mean_confidence
 from tasktransfer.stats.cells import Cell
 

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes.identity import compute_digest, select_later_versions
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import select_later_versions
 
 TaskKind = Literal[
     "utterance_classification",
@@ -219,8 +218,9 @@ class Task:
     loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
     """Loss between a rating, as a fraction of its scale, and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
-    """Family → recipe (``core.versions``) of its training runs on this task, if it is later than
-    that of other tasks. It is raised when the family's inputs or answers for this task change."""
+    """Family → recipe version of its training runs on this task, if it is later than that of other
+    tasks (``core.nodes.identity``). It is raised when the family's inputs or answers for this task
+    change."""
     answers_in: str = ""
     """Digest of the fields of the answers, for tasks of declared datasets."""
     wordings: tuple[Wording, ...] = ()

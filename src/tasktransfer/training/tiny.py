@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasktransfer.core.nodes.identity import TINY_RECIPE_VERSION
 from tasktransfer.core.specs import Family
-from tasktransfer.core.versions import TINY_RECIPE_VERSION
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task
 from tasktransfer.files import Maker, replace_folder

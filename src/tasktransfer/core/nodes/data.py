@@ -1,4 +1,4 @@
-"""Data that nodes read."""
+"""Data that nodes read, and the fractions of training dialogues that a recipe samples."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.identity import (
+    LIBRARY_VERSION,
     SHORT,
     Settings,
+    compute_digest,
     drop_empty_values,
     find_texts,
     list_references,
+    select_later_versions,
 )
-from tasktransfer.core.versions import LIBRARY_VERSION, select_later_versions
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node
@@ -94,3 +95,16 @@ class Data:
     def label(self) -> str:
         """Readable name of the data."""
         return f"{self.name} ({self.recipe})" if self.recipe else self.name
+
+
+FRACTIONS = (0.25, 0.5, 0.75, 1.0)
+"""Fractions of the training dialogues in a learning curve."""
+
+NEXT = 2.0
+"""Fraction of the training dialogues if as many again were labelled, for the forecast."""
+
+SAMPLED = "sampled_dialogues"
+"""Recipe of derived data with a sample of the training dialogues (``data.samples``)."""
+
+FRACTION = "fraction"
+"""Setting of the recipe: the fraction of the training dialogues that the sample has."""

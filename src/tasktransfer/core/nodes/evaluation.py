@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.identity import (
+    LIBRARY_VERSION,
     SHORT,
     Settings,
+    compute_digest,
     drop_empty_values,
     join_path_names,
     list_references,
+    select_later_versions,
 )
 from tasktransfer.core.nodes.stage import Stage, Start, list_stages
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.core.versions import LIBRARY_VERSION, select_later_versions
 
 if TYPE_CHECKING:
     from tasktransfer.core.nodes import Node

@@ -7,9 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import SHORT, drop_empty_values
+from tasktransfer.core.nodes.identity import (
+    RECIPE_VERSION,
+    SHORT,
+    compute_digest,
+    drop_empty_values,
+)
 from tasktransfer.core.specs import (
     AdapterStart,
     ModelSpec,
@@ -17,7 +21,6 @@ from tasktransfer.core.specs import (
     Selection,
     Training,
 )
-from tasktransfer.core.versions import RECIPE_VERSION
 from tasktransfer.errors import ConfigError
 
 if TYPE_CHECKING:

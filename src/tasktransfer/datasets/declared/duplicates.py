@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.disjoint_splits import (
     LEAK_REASON,

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Literal
 
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.datasets.declared.dialogues import read_dialogues
 from tasktransfer.datasets.declared.section import DialogueSection
 from tasktransfer.datasets.declared.source_row import SourceRow

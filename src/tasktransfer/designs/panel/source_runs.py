@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.runs import Run
+from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.designs.panel.names import (
     BROUGHT,
     CONTROLS,

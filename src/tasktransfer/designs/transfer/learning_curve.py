@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from tasktransfer.core.nodes.data import FRACTIONS
 from tasktransfer.core.references import TFIDF, get_training_method
 from tasktransfer.core.runs import Run
-from tasktransfer.core.samples import FRACTIONS
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
 from tasktransfer.designs.transfer.config import get_transfer_config

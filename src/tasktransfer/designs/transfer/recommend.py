@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Fit, Node, Stage
 from tasktransfer.core.references import LEARNED
-from tasktransfer.core.runs import Run
+from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.config import get_transfer_config

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasktransfer.core.nodes import Outcome, Stage, Start
+from tasktransfer.core.nodes.data import FRACTIONS
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
-from tasktransfer.core.samples import FRACTIONS
 from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.selection.nodes import is_selection_run
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+from tasktransfer.core.nodes.data import FRACTION, SAMPLED
 from tasktransfer.core.plan import Step
-from tasktransfer.core.samples import FRACTION, SAMPLED
 from tasktransfer.core.specs import Selection
 from tasktransfer.designs.transfer.controls import StudySettings
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
+from tasktransfer.core.nodes.data import NEXT
 from tasktransfer.core.references import METHODS, REFERENCES
 from tasktransfer.core.runs import Run
-from tasktransfer.core.samples import NEXT
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
     SAMPLES,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasktransfer.core.nodes import Data, Stage
-from tasktransfer.core.samples import FRACTION, SAMPLED
+from tasktransfer.core.nodes.data import FRACTION, SAMPLED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.files import json_text

@@ -15,7 +15,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from tasktransfer.core.ancestors import add_ancestors
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import (
     FROZEN,
@@ -26,7 +25,7 @@ from tasktransfer.core.references import (
     TRANSFER,
     get_training_method,
 )
-from tasktransfer.core.runs import Run
+from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.designs.transfer.collect.collect import get_scored_stage
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
