@@ -2,13 +2,13 @@
 
 Labels and metric settings are those of the release's metadata, which a fidelity test checks.
 Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
-separator token, because a card does not depend on a tokenizer.
+separator token, because a card does not depend on a tokenizer. The wordings for language models
+without fine-tuning, two per task, are this project's, because the paper does not prompt models.
 """
 
 from __future__ import annotations
 
-from tasktransfer.datasets.dailydialog import wordings
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms, Wording
 
 _DATASET = "DailyDialog"
 
@@ -50,7 +50,17 @@ EMOTION_RECOGNITION = Task(
     description="Predict which of seven emotions the target utterance expresses.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
-    wordings=wordings.EMOTIONS,
+    wordings=(
+        Wording(
+            "Read the dialogue and say which emotion its last utterance expresses.",
+            "Which emotion does the last utterance express: {labels}?",
+            labels={"neutral": "no emotion"},
+        ),
+        Wording(
+            "Label the last utterance of the dialogue with one of these feelings: {labels}.",
+            answer="The last speaker's feeling is",
+        ),
+    ),
 )
 
 DIALOGUE_ACT_CLASSIFICATION = Task(
@@ -67,7 +77,22 @@ DIALOGUE_ACT_CLASSIFICATION = Task(
     description="Predict which of four dialogue acts the target utterance performs.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
-    wordings=wordings.ACTS,
+    wordings=(
+        Wording(
+            "Read the dialogue and say what its last utterance does.",
+            "What does the last utterance do: {labels}?",
+            labels={
+                "inform": "give information",
+                "question": "ask a question",
+                "directive": "request or suggest something",
+                "commissive": "accept or promise something",
+            },
+        ),
+        Wording(
+            "Label the last utterance of the dialogue with its dialogue act: {labels}.",
+            answer="Dialogue act:",
+        ),
+    ),
 )
 
 TOPIC_CLASSIFICATION = Task(
@@ -95,7 +120,28 @@ TOPIC_CLASSIFICATION = Task(
     description="Predict which of ten topics the dialogue is about.",
     citation=_DIALOGUES,
     licence=_DIALOGUES_LICENCE,
-    wordings=wordings.TOPICS,
+    wordings=(
+        Wording(
+            "Read the dialogue and say what it is about.",
+            "What is the dialogue about: {labels}?",
+        ),
+        Wording(
+            "Label the dialogue with one of these topics: {labels}.",
+            answer="Topic:",
+            labels={
+                "Ordinary Life": "everyday life",
+                "School Life": "school",
+                "Culture & Education": "culture and education",
+                "Attitude & Emotion": "attitudes and emotions",
+                "Relationship": "relationships",
+                "Tourism": "travel",
+                "Health": "health",
+                "Work": "work",
+                "Politics": "politics",
+                "Finance": "money",
+            },
+        ),
+    ),
 )
 
 CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
@@ -120,7 +166,20 @@ CAUSAL_EMOTION_SPAN_EXTRACTION = Task(
     ),
     citation=_RECCON,
     licence=_RECCON_LICENCE,
-    wordings=wordings.CAUSE_SPANS,
+    wordings=(
+        Wording(
+            "Copy the words of the evidence utterance that cause the emotion. Where it has none, "
+            "write: Impossible answer.",
+            "{question}",
+        ),
+        Wording(
+            "Each question names a target utterance, an evidence utterance and an emotion. Quote "
+            "the part of the evidence utterance that explains the emotion, or write Impossible "
+            "answer if it does not explain it.",
+            "{question}",
+            answer="Quote:",
+        ),
+    ),
 )
 
 CAUSAL_EMOTION_ENTAILMENT = Task(
@@ -138,7 +197,19 @@ CAUSAL_EMOTION_ENTAILMENT = Task(
     description="Predict whether one utterance causes the emotion of another utterance.",
     citation=_RECCON,
     licence=_RECCON_LICENCE,
-    wordings=wordings.CAUSES,
+    wordings=(
+        Wording(
+            "Read the dialogue and say whether one utterance causes the emotion of another.",
+            "{hypothesis} Is that right: yes or no?",
+            labels={"entailed": "yes", "not entailed": "no"},
+        ),
+        Wording(
+            "Decide whether each statement about the dialogue is true or false.",
+            "Statement: {hypothesis}",
+            answer="The statement is",
+            labels={"entailed": "true", "not entailed": "false"},
+        ),
+    ),
 )
 
 DIALOGUE_NLI = Task(
@@ -155,7 +226,19 @@ DIALOGUE_NLI = Task(
     description="Predict whether the dialogue entails a commonsense triple.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
-    wordings=wordings.INFERENCE,
+    wordings=(
+        Wording(
+            "Read the dialogue and say whether a statement follows from it.",
+            "Does it follow that: {hypothesis}? Say yes or no.",
+            labels={"entailment": "yes", "contradiction": "no"},
+        ),
+        Wording(
+            "Decide whether each statement agrees with the dialogue or contradicts it.",
+            "Statement: {hypothesis}",
+            answer="The statement",
+            labels={"entailment": "agrees", "contradiction": "contradicts"},
+        ),
+    ),
 )
 
 DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
@@ -173,7 +256,14 @@ DIALOGUE_REASONING_SPAN_EXTRACTION = Task(
     description="Extract the span of the dialogue that answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
-    wordings=wordings.REASONING_SPANS,
+    wordings=(
+        Wording("Answer the question with words copied from the dialogue.", "{question}"),
+        Wording(
+            "Read the dialogue. Quote the part of it that answers the question.",
+            "Question: {question}",
+            answer="Quote:",
+        ),
+    ),
 )
 
 DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
@@ -190,7 +280,13 @@ DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION = Task(
     description="Select which of four spans answers a commonsense question.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
-    wordings=wordings.REASONING_CHOICE,
+    wordings=(
+        Wording(
+            "Choose the option that answers the question about the dialogue.",
+            "{question}\n{options}",
+        ),
+        Wording("Answer the question about the dialogue.", "Question: {question}"),
+    ),
 )
 
 DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
@@ -240,7 +336,18 @@ DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION = Task(
     description="Predict which commonsense relation holds between two spans, if any.",
     citation=_CIDER,
     licence=_CIDER_LICENCE,
-    wordings=wordings.RELATIONS,
+    wordings=(
+        Wording(
+            "Say how two things in the dialogue are related, or none if they are not.",
+            "How is '{head}' related to '{tail}': {labels}?",
+            labels={"None": "none"},
+        ),
+        Wording(
+            "Complete each sentence about the dialogue with a relation, or no relation.",
+            answer="The relation from '{head}' to '{tail}' is",
+            labels={"None": "no relation"},
+        ),
+    ),
 )
 
 ADVERSARIAL_RESPONSE_SELECTION = Task(
@@ -257,5 +364,12 @@ ADVERSARIAL_RESPONSE_SELECTION = Task(
     description="Select which of three responses continues the dialogue best.",
     citation=_PLUSPLUS,
     licence=_PLUSPLUS_LICENCE,
-    wordings=wordings.RESPONSES,
+    wordings=(
+        Wording(
+            "Choose the option that is the best next utterance of the dialogue.",
+            "{options}",
+            answer="The next utterance is:",
+        ),
+        Wording("Continue the dialogue with its next utterance.", answer="Next utterance:"),
+    ),
 )

@@ -2,13 +2,13 @@
 
 Labels and metric settings are those of the release's metadata, which a fidelity test checks.
 Prompts are from FETA, Tables 4 and 5. Queries with two fields use " ; " instead of the toolkit's
-separator token, because a card does not depend on a tokenizer.
+separator token, because a card does not depend on a tokenizer. The wordings for language models
+without fine-tuning, two per task, are this project's, because the paper does not prompt models.
 """
 
 from __future__ import annotations
 
-from tasktransfer.datasets.friends import wordings
-from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms
+from tasktransfer.tasks.card import MetricSpec, Prompt, Task, ToolkitForms, Wording
 
 _DATASET = "Friends"
 
@@ -39,7 +39,25 @@ EMORY_EMOTION_RECOGNITION = Task(
         "Convolutional Neural Networks, AAAI Workshop on Affective Content Analysis"
     ),
     licence=_MINING_LICENCE,
-    wordings=wordings.EMORY_EMOTIONS,
+    wordings=(
+        Wording(
+            "Read the scene and say how the speaker of its last utterance feels.",
+            "How does the last speaker feel: {labels}?",
+        ),
+        Wording(
+            "Label the last utterance of the scene with one of these feelings: {labels}.",
+            answer="The last speaker's feeling is",
+            labels={
+                "joyful": "joy",
+                "mad": "anger",
+                "neutral": "nothing special",
+                "peaceful": "peace",
+                "powerful": "power",
+                "sad": "sadness",
+                "scared": "fear",
+            },
+        ),
+    ),
 )
 
 READING_COMPREHENSION = Task(
@@ -74,7 +92,18 @@ READING_COMPREHENSION = Task(
         "Completion on Multiparty Dialog, NAACL"
     ),
     licence="annotations (emorynlp/reading-comprehension): Apache-2.0",
-    wordings=wordings.ENTITIES,
+    wordings=(
+        Wording(
+            "A sentence about the scene has a name replaced by [PLACEHOLDER]. Say whose name it "
+            "is.",
+            "{query}\nWho is [PLACEHOLDER]: {entities}?",
+        ),
+        Wording(
+            "Fill in the missing name of each sentence about a scene. The names are given.",
+            "Names: {entities}\nSentence: {query}",
+            answer="[PLACEHOLDER] is",
+        ),
+    ),
 )
 
 CHARACTER_IDENTIFICATION = Task(
@@ -105,7 +134,18 @@ CHARACTER_IDENTIFICATION = Task(
         "and Entity Linking, COLING"
     ),
     licence=_MINING_LICENCE,
-    wordings=wordings.CHARACTERS,
+    wordings=(
+        Wording(
+            "Read the scene and say who is meant by a word of its last utterance.",
+            "Who is '{mention}' in '{phrase}': {labels}?",
+            labels={"other": "someone else"},
+        ),
+        Wording(
+            "Resolve mentions of people in scenes to one of: {labels}.",
+            answer="In '{phrase}', '{mention}' refers to",
+            labels={"other": "another person"},
+        ),
+    ),
 )
 
 QUESTION_ANSWERING = Task(
@@ -136,7 +176,14 @@ QUESTION_ANSWERING = Task(
         "SIGDIAL"
     ),
     licence="annotations (emorynlp/FriendsQA): Apache-2.0",
-    wordings=wordings.QUESTIONS,
+    wordings=(
+        Wording("Answer the question with words copied from the scene.", "{question}"),
+        Wording(
+            "Read the scene. Quote the part of it, or name the speaker, that answers the question.",
+            "Question: {question}",
+            answer="Quote:",
+        ),
+    ),
 )
 
 PERSONALITY_DETECTION = Task(
@@ -164,7 +211,27 @@ PERSONALITY_DETECTION = Task(
         "Multiparty Dialogues Using Attentive Networks and Contextual Embeddings, AAAI"
     ),
     licence="annotations (emorynlp/personality-detection): none stated",
-    wordings=wordings.TRAITS,
+    wordings=(
+        Wording(
+            "Read the scene and judge the personality of a speaker.",
+            "Is {speaker} {trait} in this scene: yes or no?",
+            labels={"0": "no", "1": "yes"},
+            traits={
+                "aggreeable": "kind and cooperative",
+                "conscientious": "careful and dependable",
+                "extroverted": "outgoing",
+                "open": "open to new experiences",
+                "neurotic": "easily upset",
+            },
+        ),
+        Wording(
+            "Decide whether each statement about a speaker of the scene is true or false.",
+            "Statement: {speaker} is {trait}.",
+            answer="The statement is",
+            labels={"0": "false", "1": "true"},
+            traits={"aggreeable": "agreeable"},
+        ),
+    ),
 )
 
 _RELATION_WORDS = {
@@ -244,7 +311,16 @@ RELATION_EXTRACTION = Task(
     description="Predict which of 37 relations hold between two entities (one or several).",
     citation="Yu et al. 2020, Dialogue-Based Relation Extraction (DialogRE), ACL",
     licence="annotations (DialogRE): for non-commercial research purpose only",
-    wordings=wordings.RELATIONS,
+    wordings=(
+        Wording(
+            "Read the scene and say how two people, places or things in it are related.",
+            "What is {tail} to {head}: {labels}?",
+        ),
+        Wording(
+            "Complete each sentence about the scene with a relation.",
+            answer="The relation of {head} to {tail} is:",
+        ),
+    ),
 )
 
 MELD_EMOTION_RECOGNITION = Task(
@@ -264,5 +340,15 @@ MELD_EMOTION_RECOGNITION = Task(
         "Conversations, ACL"
     ),
     licence="annotations (MELD): GPL-3.0",
-    wordings=wordings.MELD_EMOTIONS,
+    wordings=(
+        Wording(
+            "Read the scene and say which emotion its last utterance expresses.",
+            "Which emotion does the last utterance express: {labels}?",
+            labels={"neutral": "no emotion"},
+        ),
+        Wording(
+            "Label the last utterance of the scene with one of these feelings: {labels}.",
+            answer="The last speaker's feeling is",
+        ),
+    ),
 )
