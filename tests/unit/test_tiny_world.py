@@ -18,7 +18,7 @@ from releases import load_release, read_instances
 from tasktransfer.datasets import ALL_TASKS
 from tasktransfer.datasets.dailydialog import tiny_words as daily_words
 from tasktransfer.datasets.dataset import Claim
-from tasktransfer.datasets.feta.tiny_world.casting import compute_portion_sizes
+from tasktransfer.datasets.feta.tiny_world import compute_portion_sizes
 from tasktransfer.datasets.friends import tiny_words as friends_words
 from tasktransfer.datasets.tiny_world import (
     DEFAULT_DIALOGUES,
@@ -163,7 +163,7 @@ def test_failure_leaves_the_old_world_and_no_scraps(
     def broken(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("tasktransfer.datasets.feta.tiny_world.writer._write_text", broken)
+    monkeypatch.setattr("tasktransfer.datasets.feta.tiny_world._write_text", broken)
     with pytest.raises(OSError, match="disk full"):
         generate_releases(folder, seed=4)
     assert digest(folder) == before

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.dataset import Claim, Dataset, TinyPart
-from tasktransfer.datasets.feta.tiny_world.revision import (
+from tasktransfer.datasets.feta.tiny_world import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
     MINIMUM_DIALOGUES,
     check_parameters,
     format_revision,
+    write_json,
 )
-from tasktransfer.datasets.feta.tiny_world.writer import write_json
 from tasktransfer.files import Maker, replace_folder
 
 __all__ = [

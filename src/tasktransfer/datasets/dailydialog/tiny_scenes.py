@@ -10,9 +10,15 @@ from random import Random
 from typing import TypeAlias
 
 from tasktransfer.datasets.dailydialog import tiny_words as words
-from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.sampling import sample_value, shuffle_values
-from tasktransfer.datasets.feta.tiny_world.writer import Json, find_span, format_line, join_lines
+from tasktransfer.datasets.feta.tiny_world import (
+    Json,
+    Role,
+    find_span,
+    format_line,
+    join_lines,
+    sample_value,
+    shuffle_values,
+)
 
 Fact: TypeAlias = tuple[str, str, str]
 """(head, relation, tail)."""

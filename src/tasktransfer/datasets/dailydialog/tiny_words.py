@@ -6,7 +6,7 @@ modelling, distinguish the classes. A test checks that the lists share no word.
 
 from __future__ import annotations
 
-from tasktransfer.datasets.feta.tiny_world.casting import MoodWords
+from tasktransfer.datasets.feta.tiny_world import MoodWords
 
 MOOD_WORDS = {
     "bright": MoodWords(

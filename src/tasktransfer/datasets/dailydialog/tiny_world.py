@@ -11,17 +11,17 @@ from tasktransfer.datasets.dailydialog import cards
 from tasktransfer.datasets.dailydialog import tiny_words as words
 from tasktransfer.datasets.dailydialog.tiny_scenes import SCENES, add_turn
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
-from tasktransfer.datasets.feta.tiny_world.sampling import (
+from tasktransfer.datasets.feta.tiny_world import (
+    SPLIT_SHARES,
+    Json,
+    Role,
+    assign_roles,
+    build_release_writer,
+    build_task_metadata,
     create_generator,
     cycle_shuffled,
     sample_value,
     shuffle_values,
-)
-from tasktransfer.datasets.feta.tiny_world.writer import (
-    Json,
-    build_release_writer,
-    build_task_metadata,
 )
 from tasktransfer.tasks.card import Task
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from random import Random
 
-from tasktransfer.datasets.feta.tiny_world.casting import Role
-from tasktransfer.datasets.feta.tiny_world.sampling import (
+from tasktransfer.datasets.feta.tiny_world import (
+    Json,
+    Role,
     sample_integer,
     sample_value,
     shuffle_values,
 )
-from tasktransfer.datasets.feta.tiny_world.writer import Json
 from tasktransfer.datasets.friends import tiny_words as words
 
 UNRELATED_SHARE = 0.4

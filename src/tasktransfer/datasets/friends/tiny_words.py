@@ -7,7 +7,7 @@ distinguish the classes. A test checks that the lists share no word.
 
 from __future__ import annotations
 
-from tasktransfer.datasets.feta.tiny_world.casting import MoodWords
+from tasktransfer.datasets.feta.tiny_world import MoodWords
 
 FRIENDS = ("Chandler", "Joey", "Monica", "Phoebe", "Rachel", "Ross")
 PASSERS_BY = ("Tilda", "Oskar", "Bruno", "Greta", "Nadia", "Milo")

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from random import Random
 
 from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.casting import SPLIT_SHARES, Role, assign_roles
-from tasktransfer.datasets.feta.tiny_world.sampling import (
+from tasktransfer.datasets.feta.tiny_world import (
+    SPLIT_SHARES,
+    Json,
+    Role,
+    assign_roles,
+    build_release_writer,
+    build_task_metadata,
     create_generator,
     cycle_shuffled,
     sample_value,
     shuffle_values,
-)
-from tasktransfer.datasets.feta.tiny_world.writer import (
-    Json,
-    build_release_writer,
-    build_task_metadata,
 )
 from tasktransfer.datasets.friends import cards
 from tasktransfer.datasets.friends import tiny_words as words

@@ -16,7 +16,7 @@ from random import Random
 
 from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.sampling import create_generator, sample_value
+from tasktransfer.datasets.feta.tiny_world import create_generator, sample_value
 
 EMOTIONS = ("afraid", "angry", "excited", "grateful", "lonely", "proud", "sad", "surprised")
 WORDS_PER_EMOTION = 40

@@ -19,7 +19,7 @@ from typing import Any
 
 from tasktransfer.datasets.dailydialog.tiny_words import MOOD_WORDS
 from tasktransfer.datasets.dataset import TinyPart, TinySize
-from tasktransfer.datasets.feta.tiny_world.sampling import create_generator, sample_value
+from tasktransfer.datasets.feta.tiny_world import create_generator, sample_value
 
 TOPICS = tuple(MOOD_WORDS[mood].common[:2] for mood in ("bright", "fierce"))
 """Things that dialogues are about, by topic."""
