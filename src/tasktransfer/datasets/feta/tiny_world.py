@@ -239,7 +239,8 @@ def _list_mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tu
 
 
 # --- texts, metadata and files ---
-# The metadata is computed from the cards. A test compares it with the official release if available.
+# The metadata is computed from the cards. A test compares it with the official release if
+# available.
 
 Json: TypeAlias = dict[str, Any]
 
