@@ -17,9 +17,8 @@ from releases import PAPER_TASKS, load_release, read_instances
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.data.stats import count_instances_by_split
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.datasets.feta import splits
 from tasktransfer.datasets.feta.annotations import format_utterance
-from tasktransfer.datasets.feta.archive import compute_release_revision
+from tasktransfer.datasets.feta.archive import check_dialogues_present, compute_release_revision
 from tasktransfer.datasets.feta.release import ParsedRelease
 from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
@@ -139,7 +138,7 @@ def test_exact_tasks_agree_with_table_1(shared: Path, few_sample: Read, task: st
 def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]) -> None:
     release = reduced(dataset)
     for split, size in zip(SPLITS, sizes, strict=True):
-        splits.check_dialogues_present(release.source, release.ids, split, True, release.dialogues)
+        check_dialogues_present(release.source, release.ids, split, True, release.dialogues)
         assert len(release.ids.get_ids(split, few_sample=True)) == size
     assert len(release.dialogues) == sum(sizes)
 

@@ -9,7 +9,7 @@ import pytest
 from releases import load_release, read_instances, tiny_release
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.release import ParsedRelease
-from tasktransfer.datasets.friends.layouts import extract_phrase
+from tasktransfer.datasets.friends import extract_phrase
 from tasktransfer.tasks.card import Instance
 
 DAILY = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from tasktransfer.datasets.dailydialog_pp import RELEVANT, read_contexts
+from tasktransfer.datasets.dailydialog.utterances import RELEVANT, read_contexts
 from tasktransfer.designs.panel.sources.cards import LABELLER, TINY, format_shared_task_name
 from tasktransfer.designs.panel.sources.corpora import Files
 from tasktransfer.designs.panel.sources.pair_instances import (
