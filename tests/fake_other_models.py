@@ -17,7 +17,7 @@ from tasktransfer.core.architecture import Architecture
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import LowRank
 from tasktransfer.datasets import get_task
-from tasktransfer.datasets.multiwoz.cards import REPLY
+from tasktransfer.datasets.multiwoz import REPLY
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.family import FamilyModel

@@ -14,8 +14,12 @@ import pytest
 
 from tasktransfer.core.architecture import Architecture
 from tasktransfer.datasets.multiwoz import MULTIWOZ
-from tasktransfer.datasets.multiwoz.dialogues import MultiwozDialogue, find_files, read_dialogues
-from tasktransfer.datasets.multiwoz.labels import build_turn_labels
+from tasktransfer.datasets.multiwoz.dialogues import (
+    MultiwozDialogue,
+    build_turn_labels,
+    find_files,
+    read_dialogues,
+)
 from tasktransfer.datasets.personachat import PERSONACHAT
 from tasktransfer.designs.probes import published
 from tasktransfer.tasks.card import SPLITS

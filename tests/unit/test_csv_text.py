@@ -82,7 +82,7 @@ def test_every_table_is_written_by_this_module() -> None:
     """Code that writes CSV with pandas or directly fails this test."""
     allowed = {
         "present/csv_text.py",
-        "datasets/guess/split_fields.py",  # a command for the user
+        "datasets/guess/names.py",  # a command for the user
         "designs/empathetic/sources/download.py",  # dialogues in the format of a corpus
         "designs/empathetic/sources/tiny.py",
     }

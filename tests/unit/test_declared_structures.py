@@ -13,10 +13,9 @@ from pydantic import ValidationError
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
+from tasktransfer.datasets.declared.row_fields import SourceRow, build_sort_keys
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.datasets.declared.turn_order import build_sort_keys
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 

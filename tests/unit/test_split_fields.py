@@ -14,7 +14,7 @@ import pytest
 from tasktransfer.datasets.declared.files import assign_splits, check_file
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.guess.columns import collect_columns
-from tasktransfer.datasets.guess.split_fields import are_split_names, describe_split_fields
+from tasktransfer.datasets.guess.names import are_split_names, describe_split_fields
 
 SPLITS = ("train", "train", "validation", "test")
 ROWS: list[dict[str, Any]] = [

@@ -18,13 +18,13 @@ from pydantic import ValidationError
 from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
+from tasktransfer.datasets.declared.duplicates import guess_scope, read_text_digests
 from tasktransfer.datasets.declared.files import DataFile, assign_splits, check_file
 from tasktransfer.datasets.declared.lengths import DialogueLengths
+from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
-from tasktransfer.datasets.declared.scopes import guess_scope, read_text_digests
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.spellings import (
     describe_merged_spellings,
     describe_missing_words,

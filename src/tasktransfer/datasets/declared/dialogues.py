@@ -12,14 +12,14 @@ from typing import Any
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.row_fields import (
     LIST_MARK,
+    SourceRow,
+    build_sort_keys,
     find_lists,
     get_joined_text,
     get_last_key,
     get_value,
 )
 from tasktransfer.datasets.declared.section import DialogueName, DialogueSection
-from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.declared.turn_order import build_sort_keys
 from tasktransfer.errors import DataError, describe_wrong_value, format_value
 from tasktransfer.files.fields import Location
 

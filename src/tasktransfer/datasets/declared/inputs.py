@@ -15,10 +15,9 @@ from tasktransfer.datasets.declared.dialogues import (
     read_dialogues,
 )
 from tasktransfer.datasets.declared.files import DataFile, check_file
-from tasktransfer.datasets.declared.row_fields import LIST_MARK, get_value
+from tasktransfer.datasets.declared.row_fields import LIST_MARK, SourceRow, get_value
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import DataError, format_location, format_quantity, suggest_name
 from tasktransfer.files.csv_file import open_csv
@@ -190,7 +189,7 @@ def _select_section(
                 )
         if _can_read(section, first):
             return section
-    from tasktransfer.datasets.guess.cell_texts import parse_cells  # noqa: PLC0415  # rare
+    from tasktransfer.datasets.guess.columns import parse_cells  # noqa: PLC0415  # rare
     from tasktransfer.datasets.guess.fit import fit_dialogue  # noqa: PLC0415
 
     rows, _ = parse_cells(list(islice(read_rows(file, problems=[]), MAX_GUESS_ROWS)))

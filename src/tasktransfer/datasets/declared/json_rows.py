@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow, build_row
+from tasktransfer.datasets.declared.row_fields import FIX_REMEDY, SourceRow, build_row
 from tasktransfer.errors import DataError, describe_wrong_value
 from tasktransfer.files.fields import Location
 from tasktransfer.files.json_stream import JsonCursor, TooLongError, open_json

@@ -1,13 +1,57 @@
-"""Values of fields in rows: paths of keys, lists, and texts that contain lists or objects."""
+"""Rows of a file with their locations, values at paths in them, and sort keys of these values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.errors import describe_wrong_value, format_value
-from tasktransfer.files.fields import Location
+from tasktransfer.files.fields import Location, Table
+
+FIX_REMEDY = "correct the row"
+ITEMS_KEY = "items"
+"""Field for the items of a row that is a list."""
+
+
+class SourceRow(NamedTuple):
+    """A row of a file.
+
+    Args:
+        number: first line of a row of JSON lines or CSV. Otherwise the number of the row or item,
+            from 1.
+        values: fields of the row.
+        location: file and row, which messages name.
+    """
+
+    number: int
+    values: Table
+    location: Location
+
+
+def build_row(number: int, value: Any, location: Location) -> SourceRow:
+    """Convert an object, or a list of objects, lists or texts, to a source row.
+
+    Raises:
+        DataError: the value has another type.
+    """
+    if isinstance(value, list) and any(
+        value and all(isinstance(item, kind) for item in value) for kind in (dict, list, str)
+    ):
+        value = {ITEMS_KEY: value}
+    if isinstance(value, dict):
+        return SourceRow(number, value, location)
+    remedy = location.remedy
+    if isinstance(value, list):
+        remedy = (
+            "write each row as an object with the names of its fields "
+            "(pandas.to_json(orient='records'))"
+        )
+    raise location.error(describe_wrong_value(value, "an object in braces"), remedy)
+
 
 LIST_MARK = "[]"
 
@@ -110,3 +154,66 @@ def get_last_key(field: str) -> str:
     """Return the last non-numeric key of a path."""
     keys = [key.removesuffix(LIST_MARK) for key in field.split(".")]
     return next((key for key in reversed(keys) if not key.isdecimal()), keys[-1])
+
+
+Keys = Sequence[Any]
+_DIGITS = re.compile(r"(\d{1,18})")
+_NOT_SORTABLE = re.compile(r"/|\b[ap]\.?m\b", re.IGNORECASE)
+"""Marks of dates whose numbers do not sort by size: 1/2/2024, 9:59 PM."""
+
+
+def build_sort_keys(values: Sequence[Any]) -> Keys | None:
+    """Return sort keys for values that are numbers, dates or names with numbers (``d0_12``).
+
+    The result is None if the values are of another kind or of different kinds.
+    """
+    for parse in (_parse_number, _parse_zoned_date, _parse_naive_date):
+        keys = [parse(value) for value in values]
+        if None not in keys:
+            return keys
+    parts = [_split_numbers(value) for value in values]
+    if any(len(part) < 2 for part in parts) or len({tuple(part[::2]) for part in parts}) > 1:
+        return None
+    return [tuple(map(int, part[1::2])) for part in parts]
+
+
+def _parse_number(value: Any) -> float | int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and "_" not in value:
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, float) and math.isfinite(value) else None
+
+
+def _parse_zoned_date(value: Any) -> datetime | None:
+    """Parse a date with a time zone and convert it to UTC, or return None for other values."""
+    found = _parse_date(value)
+    return found.astimezone(UTC) if found is not None and found.tzinfo else None
+
+
+def _parse_naive_date(value: Any) -> datetime | None:
+    found = _parse_date(value)
+    return found if found is not None and not found.tzinfo else None
+
+
+def _parse_date(value: Any) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    try:
+        return datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _split_numbers(value: Any) -> list[str]:
+    """Split a name into texts and numbers for sorting, or return [] for unsortable values."""
+    if not isinstance(value, str) or _NOT_SORTABLE.search(value):
+        return []
+    return _DIGITS.split(value.strip())

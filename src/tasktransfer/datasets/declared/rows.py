@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tasktransfer.datasets.declared.files import DataFile
 from tasktransfer.datasets.declared.json_rows import has_single_value, read_json_rows
-from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow, build_row
+from tasktransfer.datasets.declared.row_fields import FIX_REMEDY, SourceRow, build_row
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text
 from tasktransfer.files.csv_file import open_csv

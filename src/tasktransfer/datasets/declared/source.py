@@ -12,9 +12,9 @@ from typing import Protocol
 from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, find_files
+from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.rows import read_rows
 from tasktransfer.datasets.declared.section import Declaration, DialogueSection, HubSplits
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.file_digests import Digests, cache_digests, combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files import json_text, replace_file

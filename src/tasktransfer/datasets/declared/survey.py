@@ -18,14 +18,15 @@ from tasktransfer.datasets.declared.duplicates import Duplicates, count_duplicat
 from tasktransfer.datasets.declared.label_counts import LabelCounts, check_labels
 from tasktransfer.datasets.declared.sampling import (
     SplitAssignment,
+    SplitDialogues,
     compute_few_sample_limits,
     compute_sampling_number,
+    count_few_dialogues,
     sample_splits,
 )
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
-from tasktransfer.datasets.declared.split_dialogues import SplitDialogues, count_few_dialogues
 from tasktransfer.datasets.word_counts import TOKENS_PER_WORD, estimate_tokens
 from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files import json_text, replace_file

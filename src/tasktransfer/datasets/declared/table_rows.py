@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasktransfer.datasets.declared.source_row import FIX_REMEDY, SourceRow
+from tasktransfer.datasets.declared.row_fields import FIX_REMEDY, SourceRow
 from tasktransfer.errors import DataError, format_problem
 from tasktransfer.files import json_text
 from tasktransfer.files.bounded_memory import limit_memory

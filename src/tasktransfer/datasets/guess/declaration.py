@@ -19,11 +19,9 @@ from pydantic import ValidationError
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue
 from tasktransfer.datasets.declared.preview import format_dialogue
-from tasktransfer.datasets.declared.row_fields import LIST_MARK
+from tasktransfer.datasets.declared.row_fields import LIST_MARK, SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.datasets.declared.source_row import SourceRow
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.datasets.guess.cell_texts import parse_cells
 from tasktransfer.datasets.guess.columns import (
     MIN_FRACTION,
     MIN_TEXT_WORDS,
@@ -37,12 +35,11 @@ from tasktransfer.datasets.guess.columns import (
     is_mostly_true,
     is_null,
     list_type_names,
+    parse_cells,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.fit import DialogueFit, fit_dialogue
-from tasktransfer.datasets.guess.names import find_grouping_field
-from tasktransfer.datasets.guess.order import find_restarting_counter
-from tasktransfer.datasets.guess.split_fields import describe_split_fields
+from tasktransfer.datasets.guess.names import describe_split_fields, find_grouping_field
 from tasktransfer.datasets.guess.tasks import (
     TaskGuess,
     join_columns,
@@ -50,6 +47,7 @@ from tasktransfer.datasets.guess.tasks import (
     propose_row_tasks,
     propose_turn_tasks,
 )
+from tasktransfer.datasets.guess.turn_fields import find_restarting_counter
 from tasktransfer.errors import DataError
 
 MAX_TASKS = 30

@@ -13,10 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
-from tasktransfer.datasets.declared.row_fields import get_value
+from tasktransfer.datasets.declared.row_fields import SourceRow, get_value
 from tasktransfer.datasets.declared.section import DialogueSection
-from tasktransfer.datasets.declared.source_row import SourceRow
-from tasktransfer.datasets.guess.alternation import find_alternating_field
 from tasktransfer.datasets.guess.columns import (
     MIN_FRACTION,
     are_labels,
@@ -25,7 +23,10 @@ from tasktransfer.datasets.guess.columns import (
     find_unnameable_fields,
 )
 from tasktransfer.datasets.guess.dialogues import Section, propose_dialogues
-from tasktransfer.datasets.guess.order import find_unsorted_order_field
+from tasktransfer.datasets.guess.turn_fields import (
+    find_alternating_field,
+    find_unsorted_order_field,
+)
 from tasktransfer.errors import DataError, escape_line
 
 MAX_CANDIDATES = 12

@@ -24,9 +24,8 @@ from tasktransfer.datasets.guess.columns import (
     split_field_name,
 )
 from tasktransfer.datasets.guess.dialogues import Rows, Section
-from tasktransfer.datasets.guess.names import is_id_name
-from tasktransfer.datasets.guess.order import TIME_WORDS, is_order_field
-from tasktransfer.datasets.guess.split_fields import are_split_names
+from tasktransfer.datasets.guess.names import are_split_names, is_id_name
+from tasktransfer.datasets.guess.turn_fields import TIME_WORDS, is_order_field
 
 ANSWER_NAMES = ("answer", "answers", "gold")
 SEPARATORS = ("|", ";")

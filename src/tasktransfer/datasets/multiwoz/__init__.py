@@ -9,20 +9,55 @@ from pathlib import Path
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.multiwoz.cards import CARDS, NAME, REPLY
 from tasktransfer.datasets.multiwoz.dialogues import (
     FOLDER,
     MultiwozDialogue,
+    build_turn_labels,
     find_files,
     read_dialogues,
 )
-from tasktransfer.datasets.multiwoz.labels import build_turn_labels
 from tasktransfer.datasets.reply_pairs import (
     assign_random_splits,
+    build_probe_task,
     build_reply_instance,
+    build_reply_task,
     measure_turn_lengths,
 )
 from tasktransfer.tasks.card import SPLITS, Instance
+
+NAME = "MultiWOZ"
+_CITATION = "Budzianowski et al. 2018, MultiWOZ (EMNLP); probes: Parthasarathi et al. 2021, Table 1"
+_LICENCE = "CC BY 4.0"
+
+REPLY = build_reply_task("MultiWOZ_reply", NAME, _CITATION, _LICENCE)
+
+PROBES = {
+    "UtteranceLoc": "Which fifth of the dialogue the turn is in.",
+    "RecentTopic": "The current domain.",
+    "AllTopics": "The domains with a known slot.",
+    "NumAllTopics": "How many domains have a known slot.",
+    "IsMultiTopic": "Whether more than one domain has a known slot.",
+    "RecentSlots": "The slots that the user's last turn has changed.",
+    "RecentValues": "The values of these slots.",
+    "NumRecentInfo": "How many slots the user's last turn has changed.",
+    "AllSlots": "The slots that are known.",
+    "AllValues": "The values of the slots that are known.",
+    "NumAllInfo": "How many slots are known.",
+    "RepeatInfo": "The names of changed slots that were given before, in any domain.",
+    "NumRepeatInfo": "How many of these names there are.",
+    "ActionSelect": "The acts of the system's turn.",
+    "EntitySlots": "The slots of these acts.",
+    "EntityValues": "The values of these acts.",
+    "Coin": "A control: a random label per dialogue that no turn contains.",
+}
+"""Probe → description, in the order of Table 1 with the control last. IsMultiTopic is called
+IsMultiTask in Tables 5 and 9."""
+
+CARDS = (
+    REPLY,
+    *(build_probe_task(name, NAME, asks, _CITATION, _LICENCE) for name, asks in PROBES.items()),
+)
+
 
 SYNTHETIC = "synthetic.json"
 """File that marks a folder of generated dialogues."""

@@ -18,7 +18,6 @@ from pathlib import Path
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TurnLength
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.personachat.stop_words import STOP_WORDS
 from tasktransfer.datasets.reply_pairs import (
     assign_random_splits,
     build_probe_task,
@@ -37,6 +36,33 @@ PERSONA_PREFIX = "your persona: "
 DIALOGUE_PARTS = 5
 MIDDLE_WORDS = 1000
 """Number of words for WordCont: the mid-frequency words of the training dialogues."""
+
+_STOP_WORDS = """
+a about above across after afterwards again against all almost alone along already also although
+always am among amongst amoungst amount an and another any anyhow anyone anything anyway
+anywhere are around as at back be became because become becomes becoming been before beforehand
+behind being below beside besides between beyond bill both bottom but by call can cannot cant co
+con could couldnt cry d de describe detail didn do doesn don done down due during each eg eight
+either eleven else elsewhere empty enough etc even ever every everyone everything everywhere
+except few fifteen fifty fill find fire first five for former formerly forty found four from
+front full further get give go had has hasnt have he hence her here hereafter hereby herein
+hereupon hers herself him himself his how however hundred i ie if in inc indeed interest into is
+isn it its itself keep last latter latterly least less ll ltd m made many may me meanwhile might
+mill mine more moreover most mostly move much must my myself name namely neither never
+nevertheless next nine no nobody none noone nor not nothing now nowhere of off often on once one
+only onto or other others otherwise our ours ourselves out over own part per perhaps please put
+rather re s same see seem seemed seeming seems serious several she should show side since
+sincere six sixty so some somehow someone something sometime sometimes somewhere still such
+system t take ten than that the their them themselves then thence there thereafter thereby
+therefore therein thereupon these they thick thin third this those though three through
+throughout thru thus to together too top toward towards twelve twenty two un under until up upon
+us ve very via was we well were what whatever when whence whenever where whereafter whereas
+whereby wherein whereupon wherever whether which while whither who whoever whole whom whose why
+will with within without won would yet you your yours yourself yourselves
+"""
+
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Stop words of scikit-learn for English, and pieces of contractions."""
 
 _CITATION = "Zhang et al. 2018, Personalizing Dialogue Agents (ACL); Dinan et al. 2020, ConvAI2"
 REPLY = build_reply_task("PersonaChat_reply", NAME, _CITATION, "none stated")
