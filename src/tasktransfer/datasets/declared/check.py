@@ -46,8 +46,8 @@ from tasktransfer.datasets.guess.check_text import (
     shorten_problems,
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess_declaration
-from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import DataError
+from tasktransfer.tasks.words import estimate_tokens
 
 MAX_GUESS_ROWS = 2000
 """Maximum number of rows from which a declaration is guessed."""

@@ -13,8 +13,8 @@ from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.survey import get_survey
-from tasktransfer.datasets.word_counts import estimate_tokens
 from tasktransfer.errors import ConfigError
+from tasktransfer.tasks.words import estimate_tokens
 
 
 class EditedDeclaration(NamedTuple):
