@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from tasktransfer.core.identity import RECIPE_VERSION
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.identity import RECIPE_VERSION
 from tasktransfer.core.specs import Selection
 from tasktransfer.results.records import build_node_record
 from tasktransfer.results.schema import (

@@ -31,8 +31,8 @@ import pyarrow.parquet as pq
 
 from constructed_records import make_provenance, selected
 from tasktransfer import metrics
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task

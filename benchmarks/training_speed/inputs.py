@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.training_speed.cases import DATASET, LENGTHS, SEED, Case, Volume
 from tasktransfer.config import TINY_WORLD
+from tasktransfer.core.identity import ENCODING_VERSION, compute_digest
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.identity import ENCODING_VERSION, compute_digest
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study

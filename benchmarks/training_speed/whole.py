@@ -22,8 +22,8 @@ from benchmarks.training_speed.cases import DATASET, LENGTHS, Case
 from benchmarks.training_speed.compare import build_environment, describe_machine, get_tail
 from benchmarks.training_speed.inputs import Source, prepare_inputs
 from tasktransfer.config import TINY_WORLD
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import SHORT, Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.core.specs import FAMILIES
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study

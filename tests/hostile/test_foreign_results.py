@@ -12,8 +12,8 @@ import pytest
 
 from finished_stages import finish_all, opened
 from tasktransfer import cli
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.results.study import Study
 

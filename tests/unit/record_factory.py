@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from constructed_records import constructed_record, result
+from tasktransfer.core.identity import RECIPE_VERSION
 from tasktransfer.core.nodes import Data, Stage, merge_selections
-from tasktransfer.core.nodes.identity import RECIPE_VERSION
 from tasktransfer.core.plan import Plan, PlanBuilder
 from tasktransfer.core.runs import Run as PlannedRun
 from tasktransfer.core.specs import Family, ModelSpec, Training

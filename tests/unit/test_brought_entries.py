@@ -12,7 +12,7 @@ import yaml
 
 from bringing_design import TASK
 from empathetic_study import make
-from tasktransfer.core.nodes.identity import VERSIONS
+from tasktransfer.core.identity import VERSIONS
 from tasktransfer.data.cache import read_instances
 from tasktransfer.designs import DESIGNS, open_study
 from tasktransfer.metrics.measures import MEASURES

@@ -12,7 +12,7 @@ import pytest
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 from tasktransfer.config import EndpointConfig
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from toy_study import STUDY
 
+from tasktransfer.core.identity import VERSIONS, Entry
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Stage
-from tasktransfer.core.nodes.identity import VERSIONS, Entry
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import add_ancestors
 from tasktransfer.data.recipes import RECIPES

@@ -12,8 +12,8 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from small_models import Loader, small_stage
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Start
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.models.encoder import Encoder

@@ -10,7 +10,7 @@ import pytest
 from damaged_study import a_run, edited, gather, opened, written_study
 
 from study_records import write_stage
-from tasktransfer.core.nodes.identity import RECIPE_VERSION
+from tasktransfer.core.identity import RECIPE_VERSION
 from tasktransfer.errors import RecordError
 from tasktransfer.results.study import Study
 

@@ -12,7 +12,7 @@ import pytest
 
 from releases import tiny_release
 from tasktransfer import cli
-from tasktransfer.core.nodes.identity import ENCODING_VERSION
+from tasktransfer.core.identity import ENCODING_VERSION
 from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.errors import DataError
 from tasktransfer.files import Maker, replace_folder

@@ -10,8 +10,8 @@ from small_study import SMALL, parse, refusal
 
 from tasktransfer import designs
 from tasktransfer.config import Document
+from tasktransfer.core.identity import VERSIONS
 from tasktransfer.core.nodes import Evaluation, Fit
-from tasktransfer.core.nodes.identity import VERSIONS
 from tasktransfer.datasets import DATASETS, build_data_node
 from tasktransfer.designs import load_config, validate_config
 from tasktransfer.designs.entries import add_entries

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasktransfer.core.nodes.identity import FAMILY_RECIPES, RECIPE_VERSION
+from tasktransfer.core.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs import open_study
 from tasktransfer.results import revisions

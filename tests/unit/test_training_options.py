@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from small_models import Loader, small_stage
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Rounds, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.operate.forecast.estimate import Estimates
 
 

@@ -267,8 +267,8 @@ def _has_weights(maker: Maker, folder: Path, weights: str) -> bool:
 def encode_dataset_for_model(args: argparse.Namespace) -> None:
     """Check a model's checkpoint, and tokenise a dataset's cached instances for the model."""
     from tasktransfer.cli.describe import check_checkpoint
+    from tasktransfer.core.identity import ENCODING_VERSION
     from tasktransfer.core.nodes import Data
-    from tasktransfer.core.nodes.identity import ENCODING_VERSION
     from tasktransfer.data.cache import read_manifest
     from tasktransfer.designs import check_shortages
     from tasktransfer.encoding.encode import (

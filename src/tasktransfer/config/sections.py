@@ -26,7 +26,7 @@ from tasktransfer.config.models import EndpointConfig, ModelConfig, check_unique
 from tasktransfer.config.places import check_results_folder
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.config.training import TrainingConfig
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.validation import Problem, describe_unknown, raise_problems
 
 TINY_WORLD = "tiny_world"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Literal
 
-from tasktransfer.core.nodes.identity import to_canonical_json
+from tasktransfer.core.identity import to_canonical_json
 from tasktransfer.core.specs import list_plain_fields
 from tasktransfer.errors import ModelError
 from tasktransfer.files import json_text

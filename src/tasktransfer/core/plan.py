@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from tasktransfer.core.identity import RECIPE_VERSION
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -25,7 +26,6 @@ from tasktransfer.core.nodes import (
     Start,
     merge_selections,
 )
-from tasktransfer.core.nodes.identity import RECIPE_VERSION
 from tasktransfer.core.runs import Run, add_ancestors, collect_stages
 from tasktransfer.core.specs import OPEN, Family, ModelSpec, Rounds, Sampler, Selection, Training
 from tasktransfer.errors import ConfigError

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from tasktransfer.core.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.nodes import Data
-from tasktransfer.core.nodes.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import Dataset

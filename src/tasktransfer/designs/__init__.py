@@ -18,7 +18,7 @@ from typing import Any
 from tasktransfer import config as configs
 from tasktransfer import datasets
 from tasktransfer.config import CommonConfig, Document
-from tasktransfer.core.nodes.identity import VERSIONS
+from tasktransfer.core.identity import VERSIONS
 from tasktransfer.core.plan import Plan, PlanTooLargeError, check_plan_size
 from tasktransfer.core.validation import Problem, describe_unknown
 from tasktransfer.designs.declared import declare_datasets

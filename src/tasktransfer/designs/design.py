@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.nodes.identity import Entry
+from tasktransfer.core.identity import Entry
 from tasktransfer.core.plan import Plan
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.present.declared import Analysis

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from tasktransfer.config import CommonConfig
-from tasktransfer.core.nodes.identity import VERSIONS, Entry, Registry
+from tasktransfer.core.identity import VERSIONS, Entry, Registry
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.designs.design import Design
 from tasktransfer.errors import ConfigError

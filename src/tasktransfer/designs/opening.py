@@ -12,7 +12,7 @@ from typing import Any
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
 from tasktransfer.config.yaml_text import format_yaml
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.designs import check_shortages, get_design, open_study, validate_config
 from tasktransfer.files import replace_file
 from tasktransfer.jobs.clock_skew import reset_future_dates

@@ -19,7 +19,7 @@ from typing import TypeVar
 from tasktransfer import datasets
 from tasktransfer.config import Document
 from tasktransfer.config.places import expand_path
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import (

@@ -17,7 +17,7 @@ from typing import Any
 
 from tasktransfer.core.architecture import is_recipe, parse_weights
 from tasktransfer.core.fidelity import DEFAULT, Fidelity
-from tasktransfer.core.nodes.identity import ENCODING_VERSION
+from tasktransfer.core.identity import ENCODING_VERSION
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS

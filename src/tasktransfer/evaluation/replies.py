@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Evaluation, Outcome, Pool
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.data.samples import select_indices
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.errors import ConfigError, DataError

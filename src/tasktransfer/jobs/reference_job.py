@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer import metrics
+from tasktransfer.core.identity import SHORT, compute_digest
 from tasktransfer.core.nodes import Fit
-from tasktransfer.core.nodes.identity import SHORT, compute_digest
 from tasktransfer.core.references import (
     CONTRASTIVE,
     LIMIT_TRAIN,

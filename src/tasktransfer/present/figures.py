@@ -25,7 +25,7 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter
 
 import tasktransfer
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.present.csv_text import to_csv

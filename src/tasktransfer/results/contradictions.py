@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.results.schema import Record, Selected, TrainingResult
 
 _REPEATED_KEYS = ("dataset", "train_tasks", "seed")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import SHORT, Fit
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.results.finished import is_finished
 from tasktransfer.results.study import Study
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from tasktransfer import __version__
+from tasktransfer.core.identity import LIBRARY_VERSION, collect_limits
 from tasktransfer.core.nodes import Node, Stage
-from tasktransfer.core.nodes.identity import LIBRARY_VERSION, collect_limits
 from tasktransfer.results.schema import Cost, Host, Provenance
 
 PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "pyarrow", "datasets")

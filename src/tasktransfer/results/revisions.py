@@ -22,7 +22,7 @@ from tasktransfer.config.model_sizes import (
 )
 from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
 from tasktransfer.config.renamed_keys import restore_old_names
-from tasktransfer.core.nodes.identity import BUILD_VERSION, TINY_RECIPE_VERSION, compute_digest
+from tasktransfer.core.identity import BUILD_VERSION, TINY_RECIPE_VERSION, compute_digest
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.file_digests import compute_files_digest

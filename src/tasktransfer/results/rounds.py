@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Round, Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.errors import ModelError, RecordError
 from tasktransfer.results.artefacts import check_artefacts
 from tasktransfer.results.records import read_record

@@ -18,8 +18,8 @@ from tasktransfer.config import ALL, TINY, ModelConfig
 from tasktransfer.config.from_core import resolve_switches
 from tasktransfer.config.places import expand_path
 from tasktransfer.core.fidelity import Fidelity
+from tasktransfer.core.identity import ENCODING_VERSION, compute_digest
 from tasktransfer.core.nodes import Data, Node, Stage, Start
-from tasktransfer.core.nodes.identity import ENCODING_VERSION, compute_digest
 from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import PARTS

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring, get_scoring
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.files import json_text, replace_file

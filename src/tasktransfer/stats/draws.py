@@ -36,7 +36,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 
 VERSION = 3
 """Version of the computed numbers; raise it if they change, so that cached rows are recomputed."""

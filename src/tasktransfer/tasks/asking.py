@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.tasks.card import Instance, Task, Wording
 from tasktransfer.tasks.compose import fill_template, list_fields, normalise_text
 from tasktransfer.tasks.ratings import compute_fraction, get_scale

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
-from tasktransfer.core.nodes.identity import compute_digest, select_later_versions
+from tasktransfer.core.identity import compute_digest, select_later_versions
 from tasktransfer.core.specs import Family
 
 TaskKind = Literal[
@@ -219,7 +219,7 @@ class Task:
     """Loss between a rating, as a fraction of its scale, and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
     """Family → recipe version of its training runs on this task, if it is later than that of other
-    tasks (``core.nodes.identity``). It is raised when the family's inputs or answers for this task
+    tasks (``core.identity``). It is raised when the family's inputs or answers for this task
     change."""
     answers_in: str = ""
     """Digest of the fields of the answers, for tasks of declared datasets."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import create_private_folder, locks, replace_file
 

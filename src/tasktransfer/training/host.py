@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import tasktransfer
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.errors import CONSOLE
 from tasktransfer.files import locks
 from tasktransfer.results.state import INTERRUPTED

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 
 from tasktransfer import metrics
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError

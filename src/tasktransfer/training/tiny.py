@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tasktransfer.core.nodes.identity import TINY_RECIPE_VERSION
+from tasktransfer.core.identity import TINY_RECIPE_VERSION
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.datasets import get_task

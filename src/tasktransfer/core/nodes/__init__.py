@@ -6,9 +6,9 @@ so that a new field does not change old digests. ``kind`` and ``label`` are for 
 The Snakefile imports these modules: they use the standard library only.
 """
 
+from tasktransfer.core.identity import SHORT, Settings
 from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.evaluation import Evaluation, Fit, Outcome, Pool
-from tasktransfer.core.nodes.identity import SHORT, Settings
 from tasktransfer.core.nodes.stage import Merge, Round, Stage, Start, merge_selections
 
 Node = Data | Stage | Fit | Evaluation

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tasktransfer.core.nodes.identity import (
+from tasktransfer.core.identity import (
     LIBRARY_VERSION,
     SHORT,
     Settings,

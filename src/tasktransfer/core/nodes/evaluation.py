@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import (
+from tasktransfer.core.identity import (
     LIBRARY_VERSION,
     SHORT,
     Settings,
@@ -17,6 +16,7 @@ from tasktransfer.core.nodes.identity import (
     list_references,
     select_later_versions,
 )
+from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.nodes.stage import Stage, Start, list_stages
 from tasktransfer.core.specs import ModelSpec
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from tasktransfer.core.nodes.data import Data
-from tasktransfer.core.nodes.identity import (
+from tasktransfer.core.identity import (
     RECIPE_VERSION,
     SHORT,
     compute_digest,
     drop_empty_values,
 )
+from tasktransfer.core.nodes.data import Data
 from tasktransfer.core.specs import (
     AdapterStart,
     ModelSpec,

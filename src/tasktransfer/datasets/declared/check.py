@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.duplicates import guess_scope, read_text_digests

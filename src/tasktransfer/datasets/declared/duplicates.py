@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Literal
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.section import DialogueSection

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.files import DataFile, FilesBySplit, find_files
 from tasktransfer.datasets.declared.row_fields import SourceRow

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tasktransfer.core.identity import Settings
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
-from tasktransfer.core.nodes.identity import Settings
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.empathetic.config import EmpatheticConfig, get_config
 from tasktransfer.designs.empathetic.methods import PROMPTED

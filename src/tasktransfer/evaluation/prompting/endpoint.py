@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasktransfer.config import EndpointConfig
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.specs import SERVED, ModelSpec
 from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.errors import ConfigError, EndpointError

@@ -25,8 +25,8 @@ from typing import Any, TypedDict
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Evaluation, Node, Outcome, Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.core.runs import Run
 from tasktransfer.errors import RecordError, format_quantity
 from tasktransfer.files import compute_sha256, replace_file

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from markupsafe import Markup
 
-from tasktransfer.core.nodes.identity import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.designs.empathetic.replies import AnsweredContext, sample_contexts
 from tasktransfer.designs.empathetic.sheets.items import (
     CHECKS,

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Fit, Stage
-from tasktransfer.core.nodes.identity import compute_digest
 from tasktransfer.core.references import MOST_FREQUENT
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
