@@ -27,8 +27,7 @@ from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.models.adapters import AdapterBank
 from tasktransfer.models.parts import replace_parts
 from tasktransfer.stats.clustered import compute_williams_test, resample_spearman
-from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.ratings import compute_fraction
+from tasktransfer.tasks.card import SPLITS, Instance, compute_fraction
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 real = pytest.mark.skipif(not (SHARED / "dialogue").is_dir(), reason=f"no data in {SHARED}")

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from small_study import GONE, SMALL, changed, parse, refusal
 
+from tasktransfer.config import from_texts
 from tasktransfer.config.fields import Section
-from tasktransfer.config.overrides import from_texts
 from tasktransfer.core.specs import Training
 from tasktransfer.datasets.feta.tiny_world import MINIMUM_DIALOGUES
 from tasktransfer.designs import load_config

@@ -15,8 +15,7 @@ from tasktransfer.encoding.encoded import IGNORED_LABEL, Example, read_split, wr
 from tasktransfer.encoding.encoder_examples import build_encoder_examples, measure_longest_span
 from tasktransfer.encoding.text import build_text_to_text_examples
 from tasktransfer.errors import ModelError
-from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.spans import find_mentions
+from tasktransfer.tasks.card import Instance, Task, find_mentions
 from tasktransfer.training.tiny import create_tokenizer
 
 OLD = " ".join(f"speaker{1 + i % 2}: old words number {i}" for i in range(40))

@@ -11,9 +11,15 @@ from scipy import stats
 from tasktransfer import metrics
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import MEASURES, convert_answers_to_numbers
-from tasktransfer.tasks.card import Instance, MetricSpec, Prompt, Task
+from tasktransfer.tasks.card import (
+    Instance,
+    MetricSpec,
+    Prompt,
+    Task,
+    compute_fraction,
+    format_ratings,
+)
 from tasktransfer.tasks.checks import find_card_problems, find_instance_problem
-from tasktransfer.tasks.ratings import compute_fraction, format_ratings
 
 STARS = Task(
     name="stars",

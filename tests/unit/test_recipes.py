@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from small_study import SMALL, changed, parse
 
-from tasktransfer.config.recipes import find_recipe
+from tasktransfer.config.training import find_recipe
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.transfer import plan as planning

@@ -12,7 +12,7 @@ from tasktransfer.metrics.replies import (
     compute_meteor,
     compute_rouge_l,
 )
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 
 def test_bleu2_by_hand() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tasktransfer.config.overrides import from_texts
+from tasktransfer.config import from_texts
 from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect.collect import build_study_metadata

@@ -10,8 +10,7 @@ import pytest
 import yaml
 from small_study import SMALL
 
-from tasktransfer.config import yaml_file
-from tasktransfer.config.overrides import from_options
+from tasktransfer.config import from_options, yaml_file
 from tasktransfer.designs import load_config
 from tasktransfer.errors import ConfigError
 

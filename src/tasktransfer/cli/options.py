@@ -200,7 +200,7 @@ def open_design(args: argparse.Namespace, *, need_inputs: bool = True) -> tuple[
 
 def parse_overrides(args: argparse.Namespace) -> dict[str, Any]:
     """Parse the options ``--set a.b=value`` to a nested mapping."""
-    from tasktransfer.config.overrides import from_options
+    from tasktransfer.config import from_options
 
     return from_options(args.set)
 

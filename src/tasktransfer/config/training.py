@@ -1,8 +1,9 @@
-"""The section ``training`` of every design."""
+"""The section ``training`` of every design, and the values for ``training.recipe: auto``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -10,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from tasktransfer.config.fields import MAX_COUNT, NUMBER, BatchSize, Section
 from tasktransfer.config.from_core import CoreKey, FidelityConfig, define_section, resolve_switches
 from tasktransfer.core.fidelity import TRAINING, Setting
-from tasktransfer.core.specs import Decays, Training
+from tasktransfer.core.specs import Decays, Family, LearningRateSchedule, Reads, Training
 from tasktransfer.core.validation import raise_problems
 from tasktransfer.errors import format_value
 
@@ -168,3 +169,70 @@ class TrainingConfig(_Keys):  # type: ignore[misc]
         if values["weight_decay"]:
             values["decays"] = self.decays
         return {**values, "fidelity": switches}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Hyperparameters, named like the config's keys.
+
+    Attributes:
+        round_updates: number of updates between two evaluations on dev.
+        reads: representation that an encoder's heads read.
+    """
+
+    learning_rate: float
+    batch_size: int
+    updates: int
+    round_updates: int
+    schedule: LearningRateSchedule = "linear"
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    reads: Reads = "pooler"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A recipe, and the models that use it.
+
+    Attributes:
+        adapted: True for models with an adapter.
+        parameters: maximum number of parameters of a model.
+    """
+
+    family: Family
+    adapted: bool
+    parameters: float
+    recipe: Recipe
+
+
+_NO_LIMIT = float("inf")
+_SMALL, _BASE = 5e6, 6e7
+"""Maximum number of parameters of models like the built-in tiny ones, and of models like MiniLM."""
+
+# The values are provisional. They are common for models of this kind. benchmarks/recipe_search.py,
+# which compares settings by the dev scores of four tasks, has not been run to its end. No test
+# score was used to choose them. An adapter's learning rate is ADAPTER_RATE_FACTOR times that of its
+# row.
+_ROWS = (
+    _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
+    _Row("encoder", False, _BASE, Recipe(3e-4, 16, 300, 50, reads="mean")),
+    _Row("encoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, reads="mean")),
+    _Row("encoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50, reads="mean")),
+    _Row("decoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
+    _Row("decoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
+    _Row("decoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
+    _Row("encoder_decoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
+    _Row("encoder_decoder", False, _NO_LIMIT, Recipe(3e-4, 16, 300, 50)),
+    _Row("encoder_decoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
+)
+
+
+def find_recipe(family: Family, parameters: int, *, adapted: bool) -> Recipe:
+    """Find the training recipe for a model.
+
+    Args:
+        parameters: total number of the model's parameters.
+        adapted: True if a low-rank adapter is trained instead of the weights.
+    """
+    rows = (row for row in _ROWS if (row.family, row.adapted) == (family, adapted))
+    return next(row.recipe for row in rows if parameters <= row.parameters)

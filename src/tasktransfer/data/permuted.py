@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tasktransfer.data.cache import read_instances, read_manifest
-from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.spans import find_mentions
+from tasktransfer.tasks.card import SPLITS, Instance, find_mentions
 
 if TYPE_CHECKING:
     from tasktransfer.data.recipes import Ingredients, Split

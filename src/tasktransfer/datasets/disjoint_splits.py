@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.tasks.card import SPLITS
-from tasktransfer.tasks.words import count_unspaced_characters
+from tasktransfer.tasks.compose import count_unspaced_characters
 
 MIN_WORDS = 12
 """Minimum number of words of a compared text. The longest text that different dialogues of the

@@ -28,7 +28,7 @@ from tasktransfer.datasets.reply_pairs import (
 from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_lines
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 NAME, FOLDER = "PersonaChat", "convai2"
 FILES = {"train": "train_self_original_no_cands.txt", "dev": "valid_self_original_no_cands.txt"}

@@ -62,7 +62,7 @@ def load_config(path: str | Path, overrides: Mapping[str, Any] | None = None) ->
 
     Args:
         path: a YAML file.
-        overrides: nested mapping that overrides the file (``config.overrides.from_options``).
+        overrides: nested mapping that overrides the file (``config.from_options``).
 
     Raises:
         ConfigError: the config is invalid. The message lists every problem, one per line, with

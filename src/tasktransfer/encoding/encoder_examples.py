@@ -12,10 +12,8 @@ from tasktransfer.core.specs import Family
 from tasktransfer.encoding.encoded import IGNORED_LABEL, Example
 from tasktransfer.encoding.middle import remove_middles
 from tasktransfer.encoding.tokenizer import Tokenizer
-from tasktransfer.tasks.card import Instance, Task
+from tasktransfer.tasks.card import SCALE_STEPS, Instance, Task, compute_fraction, find_answer_spans
 from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
-from tasktransfer.tasks.ratings import SCALE_STEPS, compute_fraction
-from tasktransfer.tasks.spans import find_answer_spans
 
 BATCH_SIZE = 512
 MAX_RESPONSE_FRACTION = 0.75

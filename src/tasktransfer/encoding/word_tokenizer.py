@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasktransfer.datasets.reply_pairs import TURN_END
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 SPECIAL = ("<pad>", "</s>", "<unk>", TURN_END)
 PAD, END, UNKNOWN, TURN_END_ID = range(len(SPECIAL))

@@ -12,9 +12,8 @@ from tasktransfer.core.nodes import Evaluation, Outcome
 from tasktransfer.datasets import get_task
 from tasktransfer.evaluation.features import compute_features
 from tasktransfer.evaluation.outcome import EvaluationInputs, SplitPredictions
-from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.card import Instance, format_ratings
 from tasktransfer.tasks.compose import build_encoder_text
-from tasktransfer.tasks.ratings import format_ratings
 from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.setup import Setup
 

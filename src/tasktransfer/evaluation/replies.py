@@ -39,7 +39,7 @@ from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.reply_writer import ReplyWriter
 from tasktransfer.models.text_to_text import EncoderDecoder
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import PREFIX_FIELD, get_gold_answers, strip_reply_prefix
+from tasktransfer.tasks.compose import PREFIX_FIELD, get_gold_answers, strip_reply_prefix
 from tasktransfer.training.setup import Setup
 
 Floats = npt.NDArray[np.float32]

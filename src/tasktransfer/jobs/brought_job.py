@@ -21,7 +21,7 @@ from tasktransfer.results.revisions import ANSWERS
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.replies import get_gold_answers
+from tasktransfer.tasks.compose import get_gold_answers
 
 
 def evaluate_answers(

@@ -22,7 +22,7 @@ from tasktransfer.metrics.retrieval import compute_diagonal_precision
 from tasktransfer.results.rows import Row
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import get_gold_answers
+from tasktransfer.tasks.compose import get_gold_answers
 
 if TYPE_CHECKING:  # imports torch
     from tasktransfer.evaluation.prompting.prompter import TaskPrompter

@@ -15,7 +15,7 @@ from typing import Any
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-from tasktransfer.config import overrides
+from tasktransfer.config import from_texts
 from tasktransfer.errors import ConfigError, TaskTransferError, as_plugin_error
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
@@ -69,7 +69,7 @@ def read_snakemake_call(workflow: Any, config: Mapping[str, Any]) -> SnakemakeCa
         config_file=_shorten_path(
             Path(given[0]) if given else _locate_default_config(Path(workflow.basedir))
         ),
-        overrides=overrides.from_texts(settings.config),
+        overrides=from_texts(settings.config),
         is_main=is_main,
         on_one_machine=is_main and workflow.nodes is None,
         limited=frozenset(workflow.global_resources.keys()),
@@ -131,5 +131,5 @@ def _convert_section(config: Mapping[str, Any], texts: Mapping[str, Any]) -> dic
         if isinstance(value, Mapping) and isinstance(text, Mapping):
             changed[key] = _convert_section(value, text)
         elif key in changed and value == text:
-            changed[key] = overrides.from_texts(text)
+            changed[key] = from_texts(text)
     return changed

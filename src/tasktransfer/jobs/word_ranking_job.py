@@ -13,7 +13,7 @@ from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.metrics.retrieval import compute_block_measures, select_block_rows
 from tasktransfer.results.rows import Row
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import get_gold_answers
+from tasktransfer.tasks.compose import get_gold_answers
 
 
 def evaluate_word_ranking(

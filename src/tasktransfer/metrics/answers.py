@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import compute_fraction
+from tasktransfer.tasks.card import Task, compute_fraction
 
 Counts = npt.NDArray[np.int64]
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.errors import ConfigError
 from tasktransfer.metrics.answers import CodedAnswers, Counts, index_labels
-from tasktransfer.tasks.card import MetricSpec, Task
-from tasktransfer.tasks.ratings import compute_fraction
+from tasktransfer.tasks.card import MetricSpec, Task, compute_fraction
 
 Sums = npt.NDArray[np.floating]
 

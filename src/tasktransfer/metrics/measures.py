@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.errors import ConfigError
-from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import compute_fraction, get_scale
+from tasktransfer.tasks.card import Task, compute_fraction, get_scale
 
 Values = npt.NDArray[np.float64]
 Answers = Sequence[tuple[str, ...]]

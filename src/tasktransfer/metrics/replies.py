@@ -15,7 +15,7 @@ import numpy as np
 
 from tasktransfer.metrics.answers import CodedAnswers
 from tasktransfer.metrics.labels import Sums
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 Words = tuple[str, ...]
 

@@ -58,8 +58,7 @@ from tasktransfer.models.pairs import (
 )
 from tasktransfer.models.staging import Array, Arrays, Inputs, copy_to_device
 from tasktransfer.models.weights import read_weights
-from tasktransfer.tasks.card import Task
-from tasktransfer.tasks.ratings import SCALE_STEPS, format_ratings
+from tasktransfer.tasks.card import SCALE_STEPS, Task, format_ratings
 
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8

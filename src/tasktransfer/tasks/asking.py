@@ -25,9 +25,8 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from tasktransfer.core.identity import compute_digest
-from tasktransfer.tasks.card import Instance, Task, Wording
+from tasktransfer.tasks.card import Instance, Task, Wording, compute_fraction, get_scale
 from tasktransfer.tasks.compose import fill_template, list_fields, normalise_text
-from tasktransfer.tasks.ratings import compute_fraction, get_scale
 
 Role = Literal["user", "assistant"]
 

@@ -6,7 +6,9 @@ its origin. All code that trains, scores or plots reads the card. No code branch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -30,7 +32,7 @@ Utterance and dialogue classification have one label and differ only in their in
 ``span`` is a piece of the context. The answer of ``reply`` is the next utterance, chosen from
 candidates or generated. ``open_labels`` have any number of labels of the training split, which the
 card does not list. The answer of ``rating`` is a number on a scale, whose two ends are the card's
-labels (``tasks.ratings``)."""
+labels (``get_scale``)."""
 
 SINGLE_LABEL = ("utterance_classification", "dialogue_classification")
 """Kinds of tasks whose instances have one class."""
@@ -292,3 +294,75 @@ class Instance:
     starts: tuple[int, ...] = ()
     turns: tuple[int, ...] = ()
     """Character offsets of the context's turns. Empty if the reader gives none."""
+
+
+SCALE_STEPS = 1_000_000
+"""Number of steps of a rating scale, whose two ends are the labels of the task's card.
+
+A model answers with a fraction of the scale, 0 at its first end and 1 at its second. Encoded data
+stores a rating as its step.
+"""
+
+
+def get_scale(card: Task) -> tuple[float, float]:
+    """Return the lowest and the highest rating of a card's scale."""
+    low, high = map(float, card.labels)
+    return low, high
+
+
+def compute_fraction(card: Task, rating: str) -> float:
+    """Convert a rating to a fraction of its scale, 0 to 1, or NaN if it is invalid."""
+    low, high = get_scale(card)
+    try:
+        fraction = (float(rating) - low) / (high - low)
+    except ValueError:
+        return math.nan
+    return fraction if 0 <= fraction <= 1 else math.nan
+
+
+def format_ratings(card: Task, fractions: Sequence[float]) -> list[tuple[str]]:
+    """Convert fractions of a card's scale to ratings, each a tuple of one text.
+
+    The ratings have twelve digits, because rounded ratings would be ties in rank correlations.
+    """
+    low, high = get_scale(card)
+    return [(f"{low + fraction * (high - low):.12g}",) for fraction in fractions]
+
+
+def find_scale_problem(card: Task) -> str | None:
+    """Describe the problem with a rating card's scale, or return None."""
+    try:
+        low, high = get_scale(card)
+    except ValueError:
+        return (
+            f"labels: {card.labels!r} are not the two ends of a scale. Give the lower and the "
+            "higher end as numbers."
+        )
+    if low < high:
+        return None
+    return f"labels: The scale from {low:g} to {high:g} does not rise. Give the lower end first."
+
+
+def find_answer_spans(task: Task, instance: Instance) -> list[tuple[int, int]]:
+    """Find the gold answers in the context, as (start, end) in characters.
+
+    These are the release's positions, or all mentions if the card has ``every_mention``. The list
+    of an unanswerable instance is empty.
+    """
+    if task.every_mention:
+        return [
+            (start, start + len(name))
+            for name in instance.target
+            for start in find_mentions(name, instance.context)
+        ]
+    return [
+        (start, start + len(text))
+        for text, start in zip(instance.target, instance.starts, strict=True)
+        if start >= 0
+    ]
+
+
+def find_mentions(name: str, context: str) -> list[int]:
+    """Find a name in a context as whole words, ignoring case, and return its offsets."""
+    pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
+    return [match.start() for match in re.finditer(pattern, context, re.IGNORECASE)]

@@ -14,8 +14,9 @@ from tasktransfer.tasks.card import (
     MetricName,
     Task,
     TaskKind,
+    compute_fraction,
+    find_scale_problem,
 )
-from tasktransfer.tasks.ratings import compute_fraction, find_scale_problem
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_]*")
 _NAME_RULE = "Use letters, digits and '_', because it is part of file names"

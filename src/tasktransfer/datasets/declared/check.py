@@ -47,7 +47,7 @@ from tasktransfer.datasets.guess.check_text import (
 )
 from tasktransfer.datasets.guess.declaration import Guess, guess_declaration
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.words import estimate_tokens
+from tasktransfer.tasks.compose import estimate_tokens
 
 MAX_GUESS_ROWS = 2000
 """Maximum number of rows from which a declaration is guessed."""

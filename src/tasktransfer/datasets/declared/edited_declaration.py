@@ -14,7 +14,7 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.survey import get_survey
 from tasktransfer.errors import ConfigError
-from tasktransfer.tasks.words import estimate_tokens
+from tasktransfer.tasks.compose import estimate_tokens
 
 
 class EditedDeclaration(NamedTuple):

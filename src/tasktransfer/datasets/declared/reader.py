@@ -28,7 +28,7 @@ from tasktransfer.datasets.file_digests import combine_digests
 from tasktransfer.errors import DataError
 from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import SPLITS, Instance, MetricSpec, Prompt, Task
-from tasktransfer.tasks.words import TOKENS_PER_WORD
+from tasktransfer.tasks.compose import TOKENS_PER_WORD
 
 AVERAGES = ("micro", "macro", "weighted")
 SPAN_TOKENS, REPLY_TOKENS = 64, 64

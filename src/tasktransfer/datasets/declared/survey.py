@@ -30,7 +30,7 @@ from tasktransfer.datasets.declared.spellings import describe_merged_spellings
 from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.words import TOKENS_PER_WORD, estimate_tokens
+from tasktransfer.tasks.compose import TOKENS_PER_WORD, estimate_tokens
 
 VERSION = 1
 """Version of the reader. Increase it if the same files give other instances."""

@@ -39,8 +39,7 @@ from tasktransfer.files.fields import (
     get_texts,
     iterate_objects,
 )
-from tasktransfer.tasks.card import Instance, Task
-from tasktransfer.tasks.spans import find_mentions
+from tasktransfer.tasks.card import Instance, Task, find_mentions
 
 PHRASE_WORDS = 4
 

@@ -13,7 +13,7 @@ from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import TRANSCRIPT_LINE
 from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.files import json_text
-from tasktransfer.tasks.words import count_spaced_words
+from tasktransfer.tasks.compose import count_spaced_words
 
 MAX_LABELS = 60
 """Maximum number of labels in a field that is considered a label."""

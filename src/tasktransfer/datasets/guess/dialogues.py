@@ -25,7 +25,7 @@ from tasktransfer.datasets.guess.columns import (
     split_field_name,
 )
 from tasktransfer.datasets.guess.names import find_dialogue_id
-from tasktransfer.tasks.words import count_spaced_words
+from tasktransfer.tasks.compose import count_spaced_words
 
 SPEAKER_NAMES = (
     *("speaker", "role", "agent", "from", "author", "sender", "name", "user", "who", "speaker_id"),

@@ -20,7 +20,7 @@ from tasktransfer.designs.empathetic.sources.cards import ED, REPLY, TURN
 from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.replies import get_gold_answers
+from tasktransfer.tasks.compose import get_gold_answers
 
 PREFIXES = {"retrieval": "ret", "generation": "gen"}
 """Setting → beginning of a model's name, as in Figure 5 of the paper."""

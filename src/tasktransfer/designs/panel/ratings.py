@@ -14,8 +14,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs.panel.sources.corpora import is_for_training
 from tasktransfer.designs.panel.sources.rated import get_rated_set_file
 from tasktransfer.errors import DataError
-from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.ratings import compute_fraction
+from tasktransfer.tasks.card import SPLITS, Instance, compute_fraction
 
 DRAWN = " drawn"
 """Suffix of the ID of a test item that is also used for training or validation."""

@@ -20,7 +20,7 @@ from tasktransfer.designs.probes.facts import (
 )
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 
 def derive_dialogue_labels(ingredients: Ingredients) -> dict[Split, list[Instance]]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tasktransfer.errors import DataError, format_location
 from tasktransfer.files.data_files import read_lines
-from tasktransfer.tasks.words import split_words
+from tasktransfer.tasks.compose import split_words
 
 Vectors = Mapping[str, npt.NDArray[np.float64]]
 

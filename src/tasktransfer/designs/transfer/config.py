@@ -23,8 +23,7 @@ from pydantic.config import JsonDict
 from tasktransfer.config import CommonConfig, EndpointConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
 from tasktransfer.config.models import check_unique_names
-from tasktransfer.config.recipes import find_recipe
-from tasktransfer.config.training import ROUND_KEYS
+from tasktransfer.config.training import ROUND_KEYS, find_recipe
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.core.specs import ModelSpec, Reads, Rounds, Training
 from tasktransfer.core.validation import Problem

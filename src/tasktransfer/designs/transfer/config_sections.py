@@ -19,7 +19,7 @@ from tasktransfer.config.prompted import (
     SeenField,
     find_model_problems,
 )
-from tasktransfer.config.recipes import Recipe
+from tasktransfer.config.training import Recipe
 from tasktransfer.core.specs import HeadInitialization, ModelSpec, Rounds, Training
 from tasktransfer.core.validation import Problem, extend_path
 from tasktransfer.designs.names import DatasetName, get_tasks

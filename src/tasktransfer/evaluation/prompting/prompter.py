@@ -23,8 +23,7 @@ from tasktransfer.tasks.asking import (
     parse_choice,
     parse_generated_answer,
 )
-from tasktransfer.tasks.card import Instance, Task, Wording
-from tasktransfer.tasks.ratings import get_scale
+from tasktransfer.tasks.card import Instance, Task, Wording, get_scale
 
 EXPECTED = "expected"
 """Value of the setting ``rating``: predict the expected rating instead of the likeliest choice."""

@@ -17,7 +17,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.bleu import split_words
 from tasktransfer.tasks.asking import InstancePrompt
 from tasktransfer.tasks.card import Instance
-from tasktransfer.tasks.replies import strip_reply_prefix
+from tasktransfer.tasks.compose import strip_reply_prefix
 
 Floats = npt.NDArray[np.float64]
 GROUP_SIZE = 64
