@@ -36,7 +36,7 @@ import yaml
 
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.designs.transfer.report.first_source import describe_first_sources
+from tasktransfer.designs.transfer.report.advice import describe_first_sources
 
 WORLDS = ("helped", "unhelped", "scrambled")
 FOUND = "For Tickets/intent, train on Sources/kin first"

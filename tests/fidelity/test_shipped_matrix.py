@@ -23,7 +23,7 @@ from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.baseline_check import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
-from tasktransfer.designs.transfer.report.average_changes import build_changes_table
+from tasktransfer.designs.transfer.report.blocks import build_changes_table
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label

@@ -14,7 +14,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.controls import LONGER_BASELINE
-from tasktransfer.designs.transfer.report.longer_training import (
+from tasktransfer.designs.transfer.report.answer import (
     LONGER_ALGORITHM,
     describe_longer_training,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasktransfer.designs.transfer.report.first_source import describe_first_sources
+from tasktransfer.designs.transfer.report.advice import describe_first_sources
 
 CELL: dict[str, Any] = {
     "dataset": "Tickets",

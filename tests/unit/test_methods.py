@@ -27,7 +27,7 @@ from tasktransfer.core.references import (
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.designs.transfer.frames import METHODS
 from tasktransfer.designs.transfer.method_table import is_method_run
-from tasktransfer.designs.transfer.report.method_advice import describe_methods
+from tasktransfer.designs.transfer.report.advice import describe_methods
 from tasktransfer.designs.transfer.statistics.methods import (
     Cost,
     Method,

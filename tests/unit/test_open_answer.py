@@ -12,16 +12,16 @@ from tasktransfer.designs.transfer.figures.forest import (
     explain_hollow_intervals,
     has_hollow_interval,
 )
-from tasktransfer.designs.transfer.report.average_changes import build_changes_table
-from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
-from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
-from tasktransfer.designs.transfer.report.learned import (
-    describe_unlearned_baselines,
-    describe_unlearned_list,
-)
-from tasktransfer.designs.transfer.report.open_answer import (
+from tasktransfer.designs.transfer.report.blocks import (
+    build_changes_table,
     build_open_answer,
     build_unlearned_table,
+)
+from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
+from tasktransfer.designs.transfer.report.learned import (
+    describe_baseline,
+    describe_unlearned_baselines,
+    describe_unlearned_list,
 )
 from tasktransfer.designs.transfer.report.targets import (
     build_target_blocks,

@@ -26,7 +26,7 @@ from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.tables import table1 as first
+from tasktransfer.designs.transfer.tables import paper_tables
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (
     compute_table1,
@@ -163,7 +163,7 @@ def test_the_four_aggregates_worked_by_hand_in_18_rows(tmp_path: Path) -> None:
 
 def test_table_1_is_beside_the_paper_s(single: Frames) -> None:
     frame = some(compute_table1(single))
-    assert list(frame.columns) == list(first.COLUMNS)
+    assert list(frame.columns) == list(paper_tables.COLUMNS1)
     assert len(frame) == 17
     rows = frame.set_index("short")
     # The constructed records have 100 training, 10 dev and 4 test instances.
@@ -318,4 +318,4 @@ def test_the_weights_in_the_records_decide(tmp_path: Path, weights: str, compare
 
 
 def test_table1_names_every_kind_of_task() -> None:
-    assert first._KINDS.keys() == set(get_args(TaskKind))
+    assert paper_tables._KINDS.keys() == set(get_args(TaskKind))

@@ -24,7 +24,7 @@ from benchmarks.planted_own_data import (
 )
 from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.report.first_source import describe_first_sources
+from tasktransfer.designs.transfer.report.advice import describe_first_sources
 
 CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv"
 

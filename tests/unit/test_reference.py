@@ -14,10 +14,9 @@ from tasktransfer.data.cache import cache_dataset, read_instances, read_manifest
 from tasktransfer.data.samples import select_indices
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate_releases
-from tasktransfer.designs.transfer import reference as making
+from tasktransfer.designs.transfer import reference
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
-from tasktransfer.designs.transfer.tables import reference
 from tasktransfer.errors import RecordError
 from tasktransfer.evaluation.portable import WordWeights, fit_regression
 from tasktransfer.evaluation.reference import (
@@ -128,7 +127,7 @@ def test_under_a_limit_they_are_of_the_instances_that_models_are_tested_on(cache
 def test_without_scikit_learn_its_row_is_left_out(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "find_spec", lambda name: None)
+    monkeypatch.setattr(reference, "find_spec", lambda name: None)
     said: list[str] = []
     rows = compute_reference_rows(
         cache / "Friends", ["relation_extraction"], Training(), progress=said.append

@@ -15,7 +15,11 @@ from tasktransfer.designs.transfer.figures.curves import (
     compute_mean_curves,
     plot_training_curves,
 )
-from tasktransfer.designs.transfer.report.details import describe_tasks, get_run_key, group_curves
+from tasktransfer.designs.transfer.report.heatmap_parts import (
+    describe_tasks,
+    get_run_key,
+    group_curves,
+)
 from tasktransfer.present.figures import draw_figures
 
 TASKS = ("emotion_recognition", "topic_classification")

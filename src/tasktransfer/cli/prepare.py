@@ -189,8 +189,10 @@ def print_reference_scores(args: argparse.Namespace) -> None:
     import pandas as pd
 
     from tasktransfer.designs.transfer.config import get_transfer_config
-    from tasktransfer.designs.transfer.reference import compute_reference_rows
-    from tasktransfer.designs.transfer.tables.reference import write_reference_table
+    from tasktransfer.designs.transfer.reference import (
+        compute_reference_rows,
+        write_reference_table,
+    )
     from tasktransfer.present.html import to_records
 
     why = "only transfer studies have reference scores without a model"

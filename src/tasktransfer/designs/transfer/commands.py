@@ -157,8 +157,8 @@ def recommend_methods(study: Study) -> list[str]:
 
     Empty for a study that compares no methods.
     """
+    from tasktransfer.designs.transfer.report.advice import describe_methods
     from tasktransfer.designs.transfer.report.answer import select_own_targets
-    from tasktransfer.designs.transfer.report.method_advice import describe_methods
     from tasktransfer.results.frame_files import read_frames
 
     if not Path(study.tables, "methods.parquet").is_file() or not compares_methods(study):

@@ -17,8 +17,8 @@ from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.report.advice import describe_methods
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_baselines
-from tasktransfer.designs.transfer.report.method_advice import describe_methods
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.errors import ConfigError, RecordError, suggest_name

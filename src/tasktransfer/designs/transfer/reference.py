@@ -1,4 +1,7 @@
-"""Scores of simple predictors on each task, for the table ``reference``."""
+"""Scores of simple predictors on each task, for the table ``reference``.
+
+The table is computed once from the prepared dialogues, whose path contains their revision.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MODEL_FREE_REFERENCES
+from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import list_column_names
 from tasktransfer.tasks.card import Instance, Task
@@ -67,6 +71,13 @@ def compute_reference_rows(
             )
             progress(f"{manifest.dataset} {name} {reference}: {np.mean(scores):.2f}")
     return pd.DataFrame(rows, columns=list_column_names(REFERENCE))
+
+
+def write_reference_table(frame: pd.DataFrame, path: Path) -> None:
+    """Write the table of references as Parquet, atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replace_file(path) as part:
+        frame.to_parquet(part, index=False)
 
 
 def _list_available_references(progress: Callable[[str], None]) -> list[str]:

@@ -71,14 +71,14 @@ if TYPE_CHECKING:
         draw,
         forest,
     )
-    from tasktransfer.designs.transfer.report import answer, blocks, facts
+    from tasktransfer.designs.transfer.report import answer, blocks
     from tasktransfer.designs.transfer.tables import names
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     confusions, draw, forest = figures.confusions, figures.draw, figures.forest
     curves = figures.curves
     report = LazyPackage("tasktransfer.designs.transfer.report")
-    answer, blocks, facts = report.answer, report.blocks, report.facts
+    answer, blocks = report.answer, report.blocks
     collect = LazyPackage(f"{__package__}.collect").collect
     names = LazyPackage("tasktransfer.designs.transfer.tables").names
 
@@ -368,7 +368,7 @@ def declare_analysis(
         captions="transfer",
         blocks=blocks.build_blocks,
         missing=blocks.list_missing_results,
-        facts=facts.list_facts,
+        facts=blocks.list_facts,
         styles=("designs/transfer/report/heatmap.css",),
         scripts=tuple(f"designs/transfer/report/{name}" for name in SCRIPTS),
         cells=CELLS,

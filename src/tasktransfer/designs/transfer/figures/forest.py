@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasktransfer.core.references import METHODS, TRANSFER
-from tasktransfer.designs.transfer.report.first_source import FEW_TARGETS
+from tasktransfer.designs.transfer.report.advice import FEW_TARGETS
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,
     fit_short_names,

@@ -1,10 +1,14 @@
-"""The study's answer in sentences: which sources help which targets, and by how much."""
+"""Sentences of the report: the study's answer, and what limits it.
+
+The answer says which sources help which targets, and by how much.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tasktransfer.datasets import DATASETS
@@ -13,19 +17,24 @@ from tasktransfer.designs.transfer.baseline_check import (
     read_checked_targets,
 )
 from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer.collect.method_columns import MEAN
+from tasktransfer.designs.transfer.controls import LONGER_BASELINE
 from tasktransfer.designs.transfer.frames import METHODS
-from tasktransfer.designs.transfer.report.collapsed_runs import CollapsedRuns
-from tasktransfer.designs.transfer.report.first_source import ONE_RUN, describe_first_sources
+from tasktransfer.designs.transfer.report.advice import (
+    ONE_RUN,
+    describe_first_sources,
+    describe_methods,
+)
 from tasktransfer.designs.transfer.report.learned import (
+    CollapsedRuns,
     compare_with_best_reference,
     describe_unlearned_baselines,
     select_learned_cells,
 )
-from tasktransfer.designs.transfer.report.longer_training import describe_longer_training
-from tasktransfer.designs.transfer.report.method_advice import describe_methods
-from tasktransfer.designs.transfer.report.without_transfer import describe_scores, has_transfer
+from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
-from tasktransfer.present.numbers import DIFFERENCES
+from tasktransfer.errors import format_quantity
+from tasktransfer.present.numbers import DIFFERENCES, SCORES
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
@@ -38,6 +47,12 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import build_frame
 
 NOTHING = "No conclusion about transfer is possible"
+MOST_SCORES = 8
+"""Maximum number of scores in a sentence."""
+LONGER_ALGORITHM = "multitask_finetune"
+"""Algorithm that trains on the target in both of its steps."""
+LEAST_FRACTION = 0.5
+"""Minimum fraction of cells that cannot become significant for a sentence about seeds."""
 
 
 def write_answer(frames: Frames) -> list[str]:
@@ -174,3 +189,115 @@ def _describe_averages(
             "Averaged over all pairs, no algorithm changes scores significantly (none of "
             f"{len(rows)} means at q ≤ 0.05)."
         )
+
+
+def has_transfer(runs: pd.DataFrame, missing: pd.DataFrame) -> bool:
+    """Return whether a study plans runs with sources.
+
+    Args:
+        runs: columns of ``columns.RUNS``.
+        missing: columns of ``columns.MISSING``.
+    """
+    return any(bool((frame["n_sources"] > 0).any()) for frame in (runs, missing))
+
+
+def describe_scores(frames: Frames) -> Iterator[str]:
+    """Yield sentences with the mean scores of baselines and prompted models."""
+    baselines = [*_list_baseline_scores(frames["transfer_runs"])]
+    if baselines:
+        yield f"Mean scores of the baselines (0-100): {join_names(baselines, MOST_SCORES)}."
+    prompted = [*_list_prompted_scores(frames["prompted"])] if "prompted" in frames else []
+    if prompted:
+        yield f"Mean scores of the prompted models (0-100): {join_names(prompted, MOST_SCORES)}."
+    yield "The study has no transfer, so it does not show which task to train on first."
+
+
+def _list_baseline_scores(runs: pd.DataFrame) -> Iterator[str]:
+    scored = runs[(runs["algorithm"] == BASELINE) & runs["score"].notna()]
+    for (dataset, target, model), group in scored.groupby(
+        ["dataset", "target", "model"], sort=False
+    ):
+        seeds = format_quantity(group["seed"].nunique(), "seed")
+        yield f"{dataset}/{target} with {model} {group['score'].mean():.1f} ({seeds})"
+
+
+def _list_prompted_scores(prompted: pd.DataFrame) -> Iterator[str]:
+    if prompted.empty:
+        return
+    means = prompted[(prompted["target"] == MEAN) & prompted["score"].notna()]
+    for row in means.to_dict("records"):
+        shots, tasks = (
+            format_quantity(int(row[key]), name)
+            for key, name in (("shots", "shot"), ("n_targets", "task"))
+        )
+        score = format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
+        yield f"{row['dataset']} with {row['model']} and {shots} {score} ({tasks})"
+
+
+def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> Iterator[str]:
+    """Yield the mean effect in comparison with ``longer_baseline``, or a warning if it is unknown.
+
+    The warning is for studies whose mean effect over the baseline is significantly positive.
+
+    Args:
+        controlled: columns of ``columns.CONTROL_SUMMARY``; no rows if the study has no controls.
+        means: columns of ``columns.SUMMARY``.
+    """
+    label = get_algorithm_label(LONGER_ALGORITHM)
+    of_algorithm = controlled[controlled["algorithm"] == LONGER_ALGORITHM]
+    over_longer = of_algorithm[of_algorithm["control"] == LONGER_BASELINE]
+    table = over_longer[over_longer["low"].notna()]
+    for row in table.to_dict("records"):
+        size = format_value_with_interval(row["mean"], row["low"], row["high"], "+.2f", DIFFERENCES)
+        is_significant = row["q"] <= MOST_Q
+        yield (
+            f"{label} trains on its target about twice as long as the baseline. Over a baseline "
+            f"trained for twice the updates (longer_baseline), its mean effect with {row['model']} "
+            f"on {row['dataset']} is {size} points over {row['n_pairs']} pairs, "
+            f"{'significantly different' if is_significant else 'not significantly different'} "
+            "from 0."
+        )
+    if len(table):
+        return
+    gains = means[(means["algorithm"] == LONGER_ALGORITHM) & (means["mean"] > 0)]
+    if (gains["joint_q"] <= MOST_Q).any():
+        yield (
+            f"{label} trains on its target about twice as long as the baseline, and this study has "
+            "no baseline that is trained equally long (controls: [longer_baseline]). The mean "
+            "gain may therefore come from longer training only."
+        )
+
+
+def describe_seed_limit(cells: pd.DataFrame) -> str:
+    """Return a sentence on cells with too few seeds for any change to be significant.
+
+    A single cell has q ≤ 0.05 if its p is at most 0.05 divided by the number of tests. At the
+    cell's standard error, this may need more than 100 points. Empty if that holds for fewer than
+    half of the cells, or if a cell is significant.
+
+    Args:
+        cells: columns of ``columns.CELLS``.
+    """
+    tested = cells[(cells["n_sources"] == 1) & cells["q"].notna()]
+    if tested.empty or tested["significant"].any():
+        return ""
+    tests = tested.groupby("dataset")["q"].transform("size")
+    from scipy.stats import t  # noqa: PLC0415  # slow to import
+
+    quantile = t.ppf(1 - MOST_Q / 2 / tests.to_numpy(float), tested["degrees"])
+    needed = quantile * tested["standard_error"].to_numpy(float)
+    count = int((np.nan_to_num(needed) > 100).sum())
+    if count < LEAST_FRACTION * len(tested):
+        return ""
+    seeds = sorted({int(number) for number in tested["n_seeds"]})
+    words = {2: "two", 3: "three"}
+    which = (
+        f"{words.get(seeds[0], seeds[0])} seeds"
+        if len(seeds) == 1
+        else f"{seeds[0]} to {seeds[-1]} seeds"
+    )
+    return (
+        f"With {which}, {count} of {len(tested)} cells would need a change of more than 100 points "
+        f"to be significant (q ≤ {MOST_Q}). The mean change over all pairs of tasks can be "
+        "significant even if it is smaller."
+    )

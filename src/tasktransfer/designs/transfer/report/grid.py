@@ -18,21 +18,18 @@ from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 from tasktransfer.designs.transfer.figures.heatmap_panels import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
 from tasktransfer.designs.transfer.racing import NO_INTERVAL
-from tasktransfer.designs.transfer.report.baseline_state import describe_baseline
-from tasktransfer.designs.transfer.report.details import (
-    TaskDetails,
-    describe_tasks,
-    get_run_key,
-    group_curves,
-)
-from tasktransfer.designs.transfer.report.heatmap_types import (
+from tasktransfer.designs.transfer.report.heatmap_parts import (
     CellLook,
     DatasetHeatmap,
     HeatmapCell,
     HeatmapData,
     PromptedRow,
+    TaskDetails,
+    describe_tasks,
+    get_run_key,
+    group_curves,
 )
-from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
+from tasktransfer.designs.transfer.report.learned import describe_baseline, list_unlearned_targets
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.present.html import to_records

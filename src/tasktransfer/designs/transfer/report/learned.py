@@ -1,11 +1,13 @@
-"""Sentences and tables on baselines that have not learned.
+"""Baselines that have not learned: their state, sentences and lookup of collapsed runs.
 
-Their mean score is at most that of the best simple reference, or they have collapsed.
+A baseline has not learned if its mean score is at most that of the best simple reference, or if it
+has collapsed. A collapsed run predicts one label only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -13,7 +15,9 @@ import pandas as pd
 from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, NOT_BETTER, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import format_task_name
-from tasktransfer.present.numbers import DIFFERENCES
+from tasktransfer.present.columns import Row
+from tasktransfer.present.html import to_records
+from tasktransfer.present.numbers import DIFFERENCES, format_number, is_missing
 from tasktransfer.present.sentences import (
     MOST_Q,
     format_fraction,
@@ -22,7 +26,8 @@ from tasktransfer.present.sentences import (
 )
 from tasktransfer.results.frames import Frames
 
-_TARGET = ["dataset", "target"]
+_PLACE = ["dataset", "model", "target"]
+REFERENCE_LABELS = {**COMPUTED_LABELS, **REFERENCES}
 MOST_NAMES = 12
 """Maximum number of baselines of a dataset that a sentence lists."""
 MOST_SCORES = 3
@@ -83,12 +88,12 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
         reference, reference_score and state.
     """
     scored = runs[(runs["algorithm"] == BASELINE) & runs["score"].notna()]
-    means = scored.groupby(["dataset", "model", "target"], sort=False)["score"].agg(
-        n_runs="count", score="mean"
+    means = scored.groupby(_PLACE, sort=False)["score"].agg(n_runs="count", score="mean")
+    best = reference.loc[reference.groupby(["dataset", "target"])["score"].idxmax()]
+    best = best[["dataset", "target", "reference", "score"]].rename(
+        columns={"score": "reference_score"}
     )
-    best = reference.loc[reference.groupby(_TARGET)["score"].idxmax()]
-    best = best[[*_TARGET, "reference", "score"]].rename(columns={"score": "reference_score"})
-    compared = means.reset_index().merge(best, on=_TARGET)
+    compared = means.reset_index().merge(best, on=["dataset", "target"])
     is_better = compared["score"] > compared["reference_score"]
     return compared.assign(state=is_better.map({True: LEARNED, False: NOT_BETTER}))
 
@@ -242,7 +247,7 @@ def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
 
 
 def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
-    label = {**COMPUTED_LABELS, **REFERENCES}[str(row["reference"])]
+    label = REFERENCE_LABELS[str(row["reference"])]
     parts = [f"baseline: {row['score']:.1f}", f"{label}: {row['reference_score']:.1f}"]
     if "low" in row:
         ends = row["low"], row["high"]
@@ -252,3 +257,133 @@ def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
         parts.append("collapsed")
     model = f" with {row['model']}" if has_models else ""
     return f"{row['dataset']}/{row['target']}{model} ({'; '.join(parts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineState:
+    """State of a baseline.
+
+    Args:
+        has_learned: false if the baseline has not learned; true if no reference is known.
+        state: ``has learned its task (significantly above the best reference)``; empty if no
+            reference is known. For a baseline that has not learned, both scores are in it.
+        facts: sentences on the baseline's score and on all references.
+    """
+
+    has_learned: bool
+    state: str
+    facts: str
+
+
+def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> BaselineState:
+    """Describe the state of a baseline: whether it has learned, with its evidence.
+
+    Args:
+        frames: the study's frames.
+        place: dataset, model and target.
+        score: the baseline's mean score.
+    """
+    text = f"Score of the baseline: {format_number(score, '.1f')}"
+    table = frames.get("references")
+    if table is None or table.empty:
+        table = compare_with_best_reference(frames)
+    listed = _select_place(table, place)
+    if listed.empty:
+        return BaselineState(True, "", f"{text}.")
+    listed = listed.sort_values("reference_score", ascending=False, kind="stable")
+    rows = to_records(listed)
+    named = [
+        f"{format_number(row['reference_score'], '.1f')} ({REFERENCE_LABELS[row['reference']]})"
+        for row in rows
+    ]
+    best = next((row for row in rows if row.get("is_best")), rows[0])
+    collapsed = _describe_collapsed_seeds(frames["collapsed"], place)
+    heading = "Reference scores" if len(named) > 1 else "Reference score"
+    facts = f"{text}. {heading}: {join_names(named, len(named))}."
+    if best["state"] == LEARNED:
+        return BaselineState(True, _describe_learned(best, collapsed), facts)
+    if best["state"] == COLLAPSED and not collapsed:
+        collapsed = "collapsed"
+    reference = format_number(best["reference_score"], ".1f")
+    parts = [
+        collapsed,
+        f"score {format_number(score, '.1f')}",
+        f"compared with {reference} for the best reference, {REFERENCE_LABELS[best['reference']]}",
+    ]
+    return BaselineState(
+        False, f"has not learned its task ({', '.join(filter(None, parts))})", facts
+    )
+
+
+def _select_place(table: pd.DataFrame, place: Sequence[str]) -> pd.DataFrame:
+    if table.empty:
+        return table
+    is_own = [table[key] == value for key, value in zip(_PLACE, place, strict=True)]
+    return table[is_own[0] & is_own[1] & is_own[2]]
+
+
+def _describe_learned(best: Row, collapsed: str) -> str:
+    """Describe a baseline that has learned, in comparison with the best reference."""
+    q = best.get("q")
+    more = f"; {collapsed}" if collapsed else ""
+    if q is None or is_missing(q):
+        return f"has learned its task (above the best reference, not tested for significance{more})"
+    if q <= MOST_Q:
+        return f"has learned its task (significantly above the best reference{more})"
+    return f"has learned its task (above the best reference, but not significantly{more})"
+
+
+def _describe_collapsed_seeds(collapsed: pd.DataFrame, place: Sequence[str]) -> str:
+    """Return ``collapsed in 1 of 2 seeds``, or "" if no run of the baseline has collapsed."""
+    own = _select_place(collapsed, place)
+    if own.empty:
+        return ""
+    rows = own[(own["algorithm"] == BASELINE) & (own["n_collapsed"] > 0)]
+    if rows.empty:
+        return ""
+    count, of = int(rows["n_collapsed"].iloc[0]), int(rows["n_runs"].iloc[0])
+    return f"collapsed in {count} of {of} {'seed' if of == 1 else 'seeds'}"
+
+
+class CollapsedRuns:
+    """Lookup of the table ``collapsed`` by cell.
+
+    Args:
+        collapsed: columns of ``columns.COLLAPSED``; without rows no run counts as collapsed.
+    """
+
+    def __init__(self, collapsed: pd.DataFrame) -> None:
+        own = collapsed[collapsed["n_collapsed"] > 0] if len(collapsed) else collapsed
+        rows = [{str(key): value for key, value in row.items()} for row in own.to_dict("records")]
+        self._counts = {
+            _build_key(row, row["algorithm"], row["source"]): (row["n_collapsed"], row["n_runs"])
+            for row in rows
+        }
+
+    def describe(self, cell: Mapping[Any, Any]) -> str:
+        """Describe the collapsed runs and baselines of a cell in words.
+
+        Empty if none of the cell's runs and baselines does.
+        """
+        parts = [
+            f"the {what}" if of == 1 else f"{count:d} of {of:d} {what}s"
+            for what, (count, of) in self._select_counts(cell).items()
+            if count
+        ]
+        verb = "predicts" if self.count(cell) == 1 else "predict"
+        return f"{' and '.join(parts)} {verb} one label only" if parts else ""
+
+    def count(self, cell: Mapping[Any, Any]) -> int:
+        """Count a cell's runs and baselines that predict one label only."""
+        return sum(int(count) for count, _ in self._select_counts(cell).values())
+
+    def _select_counts(self, cell: Mapping[Any, Any]) -> dict[str, tuple[int, int]]:
+        keys = {
+            "run": _build_key(cell, cell["algorithm"], cell["source"]),
+            "baseline": _build_key(cell, BASELINE, ""),
+        }
+        return {what: self._counts[key] for what, key in keys.items() if key in self._counts}
+
+
+def _build_key(row: Mapping[Any, Any], algorithm: Any, source: Any) -> tuple[str, ...]:
+    return (*(str(row[name]) for name in _PLACE), str(algorithm), str(source))
