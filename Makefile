@@ -144,7 +144,7 @@ schemas: $(SETUP) ## rebuild JSON schemas and docs/columns.md after a change of 
 	python -m tasktransfer.designs panel > workflow/schemas/panel.schema.json
 	python -m tasktransfer.designs probes > workflow/schemas/probes.schema.json
 	python -m tasktransfer.results.records > workflow/schemas/run-record.schema.json
-	python -m tasktransfer.designs.transfer.collect.columns_page > docs/columns.md
+	python -m tasktransfer.designs.transfer.columns_page > docs/columns.md
 
 # The package contains the model's files; its dependency sentence-transformers is not needed.
 minilm: $(SETUP) ## install the model of workflow/presets/minilm-matrix.yaml into models/

@@ -29,7 +29,7 @@ from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.empathetic import frames as empathetic
 from tasktransfer.designs.panel import frames as panel
 from tasktransfer.designs.probes import frames as probes
-from tasktransfer.designs.transfer.collect.columns_page import format_sections
+from tasktransfer.designs.transfer.columns_page import format_sections
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent

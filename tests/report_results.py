@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import (
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.collect import (
     build_source_key,
     make_deltas,
     make_missing_runs,

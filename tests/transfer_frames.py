@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect.collect import build_study_metadata
+from tasktransfer.designs.transfer.collect import build_study_metadata
 from tasktransfer.designs.transfer.frames import ABOUT, FRAMES
 from tasktransfer.results import frame_files
 from tasktransfer.results.collect import Collected

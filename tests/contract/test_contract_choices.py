@@ -14,7 +14,7 @@ from cases import cases
 from contract_studies import KINDS, STUDIES, run
 
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.transfer.selection import SELECTION
+from tasktransfer.designs.transfer.choices import SELECTION
 from tasktransfer.results.study import Study
 
 pytestmark = pytest.mark.slow

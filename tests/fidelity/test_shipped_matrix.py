@@ -21,7 +21,7 @@ from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
-from tasktransfer.designs.transfer.baseline_check import COMPARED
+from tasktransfer.designs.transfer.choices import COMPARED
 from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.report.blocks import build_changes_table
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_list

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from record_factory import Run, Scorer, constructed
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.controls import compute_controls
 from tasktransfer.present.kit.style import fix_layout
 from tasktransfer.results.frames import Frames, list_column_names

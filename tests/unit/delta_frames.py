@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.results.store import build_frame
 
 Delta = Callable[[str, str, str, str, int], float | None]

@@ -11,7 +11,7 @@ import pytest
 from delta_frames import make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.matrices import (
     compute_agreement,
     summarise_agreement,

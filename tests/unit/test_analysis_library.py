@@ -17,7 +17,7 @@ from nbclient.exceptions import CellExecutionError
 from study_records import write_records
 from tasktransfer.cli import main
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.columns_page import format_columns_page
+from tasktransfer.designs.transfer.columns_page import format_columns_page
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.present.page.missing_results import STATES
 from tasktransfer.results.frames import Frame

@@ -10,7 +10,7 @@ import pytest
 from delta_frames import make_cells, make_deltas
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.matrices import compute_asymmetry
 from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame

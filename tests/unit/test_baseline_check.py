@@ -12,14 +12,14 @@ from small_study import SMALL, parse, refusal
 
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.plan import Plan
-from tasktransfer.designs.transfer.baseline_check import (
+from tasktransfer.designs.transfer.choices import (
     LEARNED_TARGETS,
     describe_skipped_targets,
     read_checked_targets,
 )
 from tasktransfer.designs.transfer.plan import build_plan
 from tasktransfer.designs.transfer.runs import BASELINE, is_check, is_transfer
-from tasktransfer.designs.transfer.statistics.checked_targets import (
+from tasktransfer.designs.transfer.statistics.choices import (
     compare_baselines_with_references,
 )
 from tasktransfer.designs.transfer.study_plan import plan_study

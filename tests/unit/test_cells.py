@@ -29,7 +29,7 @@ from cell_studies import (
 )
 
 from study_records import write_stage
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import compute_cells
 from tasktransfer.errors import RecordError

@@ -19,14 +19,15 @@ from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
 from tasktransfer.designs.challenge.records import list_submission_records
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.algorithms import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.designs.transfer.statistics.answers import (
     compute_collapsed_table,
     find_most_frequent_answer,
 )
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
+from tasktransfer.designs.transfer.statistics.choices import compute_top1
 from tasktransfer.designs.transfer.statistics.controls import (
     BEATS,
     CANNOT_TELL,
@@ -37,7 +38,6 @@ from tasktransfer.designs.transfer.statistics.controls import (
     compute_control_cells,
     judge_cell,
 )
-from tasktransfer.designs.transfer.statistics.top1 import compute_top1
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import gather_records as collected
 from tasktransfer.results.frames import Frames, list_column_names

@@ -12,8 +12,8 @@ import yaml
 from study_records import write_records
 from tasktransfer.core.runs import Run
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.controls import LONGER_BASELINE
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.algorithms import LONGER_BASELINE
 from tasktransfer.designs.transfer.report.answer import (
     LONGER_ALGORITHM,
     describe_longer_training,

@@ -15,8 +15,8 @@ from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan, study_plan
+from tasktransfer.designs.transfer.algorithms import CONTROLS
 from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.controls import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control, select_transfer_runs
 from tasktransfer.results.revisions import Revisions
 

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from record_factory import ALGORITHMS, Run, single_source_runs
 
-from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
+from tasktransfer.designs.transfer.choices import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.figures.heatmap import (
     FADED_LABEL,
     UNLEARNED_LABEL,
@@ -26,7 +26,7 @@ from tasktransfer.designs.transfer.figures.heatmap_panels import PROMPTED_TITLE
 from tasktransfer.designs.transfer.figures.multi_source_bars import plot_multi_source_bars
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.figures.pair_means import plot_aggregate_transfer
-from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
+from tasktransfer.designs.transfer.frames import PROMPTED
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.present.kit.matrix import (
     MISSING_LABEL,

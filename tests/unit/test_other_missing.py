@@ -14,7 +14,7 @@ import pytest
 from finished_stages import MODEL, finish_all, opened
 from report_results import Asked, make_results
 from tasktransfer import cli
-from tasktransfer.designs.transfer.collect.method_columns import MEAN, PROMPTED
+from tasktransfer.designs.transfer.frames import MEAN, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.present.page.missing_results import format_warnings

@@ -12,7 +12,7 @@ import pytest
 from delta_frames import make_deltas
 from record_factory import Run, make_record, record_path
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.overlap import (
     INSTANCES,
     TEST_INSTANCES,

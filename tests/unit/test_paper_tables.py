@@ -25,7 +25,7 @@ from shown_results import printed as every_table
 from shown_results import write_all_tables
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
+from tasktransfer.designs.transfer.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.tables import paper_tables
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.paper_tables import (

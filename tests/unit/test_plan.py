@@ -15,9 +15,9 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer import plan
+from tasktransfer.designs.transfer.choices import MultiSource
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.runs import select_transfer_runs
-from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
 

@@ -11,21 +11,21 @@ import pytest
 from delta_frames import make_cells, make_deltas
 from small_study import changed, parse, refusal
 
-from tasktransfer.designs.transfer.design import TRANSFER
-from tasktransfer.designs.transfer.racing import (
+from tasktransfer.designs.transfer.choices import (
     NAMES,
     Race,
     RacingConfig,
     count_continuing_sources,
     count_transfers,
     format_choice_name,
-    select_continuing_pairs,
 )
+from tasktransfer.designs.transfer.design import TRANSFER
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.deltas import (
     compute_race_table,
     drop_intervals,
     drop_selection_seeds,
+    select_continuing_pairs,
 )
 from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.results.planned_study import write_choice

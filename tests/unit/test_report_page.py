@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from report_results import Asked, RunName, make_results, path_of
 from shown_results import printed, render, shown_of, write_report
-from tasktransfer.designs.transfer.collect.collect import BASELINE_MISSING
+from tasktransfer.designs.transfer.collect import BASELINE_MISSING
 from tasktransfer.designs.transfer.figures.forest import plot_effect_forest
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.shown import FIGURES

@@ -14,9 +14,9 @@ from delta_frames import make_deltas
 from small_study import SMALL, changed, parse, refusal
 
 from tasktransfer.core.nodes import Fit
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.plan import build_plan
-from tasktransfer.designs.transfer.selectors import compute_study_values
+from tasktransfer.designs.transfer.statistics.choices import compute_study_values
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.revisions import find_revisions

@@ -18,7 +18,7 @@ import yaml
 from tasktransfer.config import from_texts
 from tasktransfer.core.nodes import Start
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.collect.collect import build_study_metadata
+from tasktransfer.designs.transfer.collect import build_study_metadata
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.operate.overview import summarise_study
 from tasktransfer.results import revisions

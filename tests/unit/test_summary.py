@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics import summary as module
 from tasktransfer.designs.transfer.statistics.summary import compute_summary
 from tasktransfer.results.frames import list_column_names

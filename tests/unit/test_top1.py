@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from simulated_studies import top1_target
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.statistics.top1 import compute_top1
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.statistics.choices import compute_top1
 from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,

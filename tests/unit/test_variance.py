@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.columns import COMPONENTS
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.columns import COMPONENTS
 from tasktransfer.designs.transfer.statistics.matrices import compute_variance
 from tasktransfer.results.frames import list_column_names
 from tasktransfer.results.store import build_frame

@@ -22,7 +22,7 @@ from releases import PAPER_TASKS
 from tasktransfer import metrics
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets.tiny_world import HELPFUL, UNRELATED
-from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.algorithms import CONTROLS
 from tasktransfer.designs.transfer.statistics.controls import BEATS, CANNOT_TELL, HURTS
 from tasktransfer.results.records import read_record, select_comparable_parts
 from tasktransfer.tasks.card import Task

@@ -14,8 +14,7 @@ import pytest
 from report_results import Asked, RunName, digest_of_run, make_results, path_of, score_of
 from shown_results import write_report
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.method_columns import PROMPTED
-from tasktransfer.designs.transfer.frames import CURVES
+from tasktransfer.designs.transfer.frames import CURVES, PROMPTED
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
 from tasktransfer.results.common_frames import ROUNDS

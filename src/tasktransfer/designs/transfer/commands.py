@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasktransfer.core.plan import Plan
-from tasktransfer.designs.transfer.baseline_check import (
+from tasktransfer.designs.transfer.choices import (
     LEARNED_TARGETS,
+    SELECTION,
     describe_skipped_targets,
     group_targets_by_dataset,
     list_learned_targets,
@@ -25,7 +26,6 @@ from tasktransfer.designs.transfer.runs import (
     is_transfer,
     select_transfer_runs,
 )
-from tasktransfer.designs.transfer.selection import SELECTION
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def check_baselines(study: Study, name: str) -> None:
     Raises:
         RecordError: a baseline or a reference is missing.
     """
-    from tasktransfer.designs.transfer.statistics.checked_targets import (
+    from tasktransfer.designs.transfer.statistics.choices import (
         compare_baselines_with_references,
     )
     from tasktransfer.results.collect import gather_records
@@ -70,7 +70,7 @@ def check_baselines(study: Study, name: str) -> None:
 
 def end_racing_round(study: Study, name: str) -> None:
     """Choose the pairs that continue in a race, by the dev scores of all their runs so far."""
-    from tasktransfer.designs.transfer.racing import format_choice_name, read_race
+    from tasktransfer.designs.transfer.choices import format_choice_name, read_race
     from tasktransfer.designs.transfer.statistics.deltas import choose_continuing_pairs
     from tasktransfer.results.planned_study import write_choice
 
@@ -99,7 +99,7 @@ def select_sources(study: Study, name: str) -> None:
         RecordError: a run that the selection depends on is missing, or the selector has too few
             values.
     """
-    from tasktransfer.designs.transfer.selectors import compute_chooser_values
+    from tasktransfer.designs.transfer.statistics.choices import compute_chooser_values
     from tasktransfer.results.planned_study import write_choice
     from tasktransfer.selection.choose import select_sources_from_tables
 
@@ -123,7 +123,7 @@ def select_sources(study: Study, name: str) -> None:
 
 def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
     """Compute the frames of a plan's transfer runs from the current records."""
-    from tasktransfer.designs.transfer.collect.collect import build_study_metadata
+    from tasktransfer.designs.transfer.collect import build_study_metadata
     from tasktransfer.results.collect import gather_records
     from tasktransfer.results.frame_files import compute_frames
 

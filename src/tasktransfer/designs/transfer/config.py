@@ -30,11 +30,14 @@ from tasktransfer.core.validation import Problem
 from tasktransfer.designs.names import OneOf
 from tasktransfer.designs.transfer.algorithms import (
     ALGORITHMS,
+    CONTROLS,
+    LONGER_BASELINE,
     STAGE_KINDS,
     expand_algorithms,
     order_algorithms,
 )
 from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_keys
+from tasktransfer.designs.transfer.choices import RacingConfig
 from tasktransfer.designs.transfer.config_conflicts import find_contradictions
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
@@ -45,25 +48,21 @@ from tasktransfer.designs.transfer.config_sections import (
     TransferTraining,
     build_training_hyperparameters,
 )
-from tasktransfer.designs.transfer.controls import CONTROLS, LONGER_BASELINE
 from tasktransfer.designs.transfer.dataset_section import (
     DatasetConfig,
     DatasetSection,
     DeclaredSection,
+    Leak,
+    Pairs,
+    Patterns,
+    RequestedPairs,
+    add_requested_pairs,
     choose_algorithms,
     validate_datasets,
 )
 from tasktransfer.designs.transfer.multi_source_section import (
     MultiSourceConfig,
 )
-from tasktransfer.designs.transfer.pairs import (
-    Leak,
-    Pairs,
-    Patterns,
-    RequestedPairs,
-    add_requested_pairs,
-)
-from tasktransfer.designs.transfer.racing import RacingConfig
 from tasktransfer.results.study import Study
 from tasktransfer.selection.methods import SELECTORS
 

@@ -15,15 +15,16 @@ from tasktransfer.designs.transfer.config_sections import (
     find_hidden_field_problems,
     find_prompted_problems,
 )
-from tasktransfer.designs.transfer.dataset_section import DatasetConfig, choose_algorithms
+from tasktransfer.designs.transfer.dataset_section import (
+    DatasetConfig,
+    RequestedPairs,
+    add_requested_pairs,
+    choose_algorithms,
+    find_cross_dataset_problems,
+)
 from tasktransfer.designs.transfer.multi_source_section import (
     find_chooser_problems,
     find_multi_source_problems,
-)
-from tasktransfer.designs.transfer.pairs import (
-    RequestedPairs,
-    add_requested_pairs,
-    find_cross_dataset_problems,
 )
 from tasktransfer.designs.transfer.runs import BASELINE
 

@@ -13,9 +13,9 @@ from tasktransfer.designs.design import Design
 from tasktransfer.designs.transfer import commands
 from tasktransfer.designs.transfer.algorithms import STAGE_KINDS
 from tasktransfer.designs.transfer.challenge_rules import MEANING, OUT_OF_SCOPE
+from tasktransfer.designs.transfer.choices import RacingConfig, count_transfers
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.leaks import check_leaks
-from tasktransfer.designs.transfer.racing import RacingConfig, count_transfers
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.designs.transfer.study_plan import plan_study

@@ -19,7 +19,7 @@ from typing import Any
 from tasktransfer.datasets import DATASETS, resolve_task
 from tasktransfer.datasets.disjoint_splits import LEAK_REASON, MIN_WORDS
 from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
-from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.dataset_section import is_foreign
 from tasktransfer.errors import DataError, print_note
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.results.revisions import UNKNOWN, is_generated

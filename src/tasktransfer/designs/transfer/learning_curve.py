@@ -16,9 +16,9 @@ import pyarrow as pa
 from tasktransfer.core.nodes.data import FRACTIONS
 from tasktransfer.core.references import TFIDF, get_training_method
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.collect import get_scored_stage
-from tasktransfer.designs.transfer.collect.method_columns import LEARNING_CURVE
+from tasktransfer.designs.transfer.collect import get_scored_stage
 from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.frames import LEARNING_CURVE
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, SAMPLES
 from tasktransfer.designs.transfer.statistics.without_transfer import score_task_rows
 from tasktransfer.errors import ConfigError

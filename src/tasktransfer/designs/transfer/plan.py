@@ -15,30 +15,35 @@ from tasktransfer.core.plan import Plan, PlanBuilder, Step
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.datasets import build_data_node, get_recipe_version, resolve_task
-from tasktransfer.designs.transfer.algorithms import build_steps, order_sources
-from tasktransfer.designs.transfer.baseline_check import (
-    COMPARED,
-    Target,
-    group_targets_by_dataset,
-    select_run_names,
-)
-from tasktransfer.designs.transfer.challenge_rules import check_challenge_rules
-from tasktransfer.designs.transfer.config import TransferConfig
-from tasktransfer.designs.transfer.config_sections import ModelTraining
-from tasktransfer.designs.transfer.controls import (
+from tasktransfer.designs.transfer.algorithms import (
     CONTROLS,
     StudySettings,
     build_control_steps,
+    build_steps,
     list_control_runs,
+    order_sources,
 )
-from tasktransfer.designs.transfer.dataset_section import DatasetConfig
-from tasktransfer.designs.transfer.pairs import build_short_names, is_foreign, resolve_sources
+from tasktransfer.designs.transfer.challenge_rules import check_challenge_rules
+from tasktransfer.designs.transfer.choices import (
+    COMPARED,
+    MultiSource,
+    Race,
+    TargetName,
+    group_targets_by_dataset,
+    select_run_names,
+)
+from tasktransfer.designs.transfer.config import TransferConfig
+from tasktransfer.designs.transfer.config_sections import ModelTraining
+from tasktransfer.designs.transfer.dataset_section import (
+    DatasetConfig,
+    build_short_names,
+    is_foreign,
+    resolve_sources,
+)
 from tasktransfer.designs.transfer.prompted import plan_prompted_runs
-from tasktransfer.designs.transfer.racing import Race
 from tasktransfer.designs.transfer.references import plan_reference_runs
 from tasktransfer.designs.transfer.runs import BASELINE, SAMPLES, RunName, make_run
 from tasktransfer.designs.transfer.samples import build_sample_steps, list_sample_runs
-from tasktransfer.designs.transfer.selection import MultiSource
 from tasktransfer.designs.transfer.stage_names import derive_stage_kind, format_stage_label
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import Revisions
@@ -51,7 +56,7 @@ def build_plan(
     revisions: Revisions,
     selected: Iterable[MultiSource] = (),
     race: Race | None = None,
-    learned: frozenset[Target] | None = None,
+    learned: frozenset[TargetName] | None = None,
 ) -> Plan:
     """Expand a config into its plan.
 
@@ -121,7 +126,7 @@ def _plan_selector_runs(
     config: TransferConfig,
     builder: PlanBuilder,
     inputs: _PlanInputs,
-    learned: frozenset[Target] | None,
+    learned: frozenset[TargetName] | None,
 ) -> Iterator[Run]:
     """Yield the runs of the configured selectors on all pairs with transfers."""
     selectors = [SELECTORS[name] for name in config.selectors]

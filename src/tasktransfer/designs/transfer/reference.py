@@ -20,7 +20,7 @@ from tasktransfer.core.specs import Training
 from tasktransfer.data.cache import read_instances, read_manifest
 from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.method_columns import REFERENCE
+from tasktransfer.designs.transfer.frames import REFERENCE
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MODEL_FREE_REFERENCES
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress

@@ -15,7 +15,7 @@ from tasktransfer.core.nodes import Outcome, Stage, Start
 from tasktransfer.core.nodes.data import FRACTIONS
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.controls import CONTROLS
+from tasktransfer.designs.transfer.algorithms import CONTROLS
 from tasktransfer.selection.nodes import is_selection_run
 
 BASELINE = "baseline"

@@ -12,7 +12,7 @@ from itertools import product
 from tasktransfer.core.nodes.data import FRACTION, SAMPLED
 from tasktransfer.core.plan import Step
 from tasktransfer.core.specs import Selection
-from tasktransfer.designs.transfer.controls import StudySettings
+from tasktransfer.designs.transfer.algorithms import StudySettings
 from tasktransfer.designs.transfer.dataset_section import DatasetConfig
 from tasktransfer.designs.transfer.runs import SAMPLES, RunName
 

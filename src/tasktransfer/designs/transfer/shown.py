@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS
-from tasktransfer.designs.transfer import pairs
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.algorithms import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
 from tasktransfer.designs.transfer.frames import (
     ABOUT,
     FRAMES,
@@ -64,7 +63,7 @@ from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.collect import collect
+    from tasktransfer.designs.transfer import collect
     from tasktransfer.designs.transfer.figures import (
         confusions,
         curves,
@@ -79,7 +78,7 @@ else:
     curves = figures.curves
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks = report.answer, report.blocks
-    collect = LazyPackage(f"{__package__}.collect").collect
+    collect = LazyPackage("tasktransfer.designs.transfer").collect
     names = LazyPackage("tasktransfer.designs.transfer.tables").names
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
@@ -212,11 +211,6 @@ CURVE_FIGURE = Figure(
 )
 
 
-def _get_short_names(study: Study) -> dict[str, str]:
-    """Map each task of the study's datasets to its short name."""
-    return dict(pairs.build_short_names(get_transfer_config(study).datasets))
-
-
 def _describe_family(cells: Sequence[Row], cell: Row) -> list[str]:
     """Return a sentence on the family of tests over which a cell's q is adjusted."""
     if cell["n_seeds"] == 1:
@@ -251,7 +245,7 @@ CELLS = Cells(
     is_baseline,
     "seeds",
     ("score", "baseline_score"),
-    _get_short_names,
+    collect.build_short_names,
     _describe_family,
     columns.describe_cells,
     _list_omitted_columns,

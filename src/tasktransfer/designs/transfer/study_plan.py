@@ -10,19 +10,21 @@ from dataclasses import replace
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.plan import Choice, Plan
 from tasktransfer.designs.transfer.algorithms import order_sources
-from tasktransfer.designs.transfer.baseline_check import (
+from tasktransfer.designs.transfer.choices import (
     LEARNED_TARGETS,
-    Target,
+    SELECTION,
+    TargetName,
+    format_choice_name,
     group_targets_by_dataset,
     list_compared_nodes,
     list_learned_targets,
     read_checked_targets,
+    read_race,
+    read_selection,
 )
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.plan import build_plan, plan_run
-from tasktransfer.designs.transfer.racing import format_choice_name, read_race
-from tasktransfer.designs.transfer.selection import SELECTION, read_selection
 from tasktransfer.results.revisions import Revisions
 
 
@@ -54,7 +56,7 @@ def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
 
 
 def _plan_race(
-    config: TransferConfig, revisions: Revisions, learned: frozenset[Target] | None = None
+    config: TransferConfig, revisions: Revisions, learned: frozenset[TargetName] | None = None
 ) -> Plan:
     """Return the plan of a race up to its current round.
 

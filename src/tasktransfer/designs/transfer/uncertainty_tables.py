@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tasktransfer.core.lazy import LazyPackage
 from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES, STATES
-from tasktransfer.designs.transfer.collect.columns import COMPONENTS
-from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
+from tasktransfer.designs.transfer.algorithms import CONTROLS, VERDICTS
+from tasktransfer.designs.transfer.columns import COMPONENTS
 from tasktransfer.designs.transfer.frames import has_references
 from tasktransfer.designs.transfer.runs import is_control
 from tasktransfer.present.columns import (

@@ -26,7 +26,9 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.controls import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.algorithms import SHUFFLED_SOURCE
+from tasktransfer.designs.transfer.choices import LEFT_LABEL
+from tasktransfer.designs.transfer.dataset_section import is_foreign
 from tasktransfer.designs.transfer.figures.heatmap_panels import (
     Flags,
     Floats,
@@ -36,8 +38,6 @@ from tasktransfer.designs.transfer.figures.heatmap_panels import (
     draw_margin,
     list_margin_rows,
 )
-from tasktransfer.designs.transfer.pairs import is_foreign
-from tasktransfer.designs.transfer.racing import LEFT_LABEL
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,
     fit_short_names,

@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tasktransfer.core.references import LEARNED
+from tasktransfer.designs.transfer.choices import NO_INTERVAL
 from tasktransfer.designs.transfer.figures.one_dataset import select_single_source_cells
-from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.paper import is_paper_style

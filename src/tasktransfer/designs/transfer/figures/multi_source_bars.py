@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
+from tasktransfer.designs.transfer.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.tables.multi_source_tables import compute_multi_source_gains
 from tasktransfer.designs.transfer.tables.names import (
     explain_short_names,

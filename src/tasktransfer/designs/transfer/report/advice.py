@@ -19,7 +19,7 @@ from tasktransfer.core.references import (
     TRANSFER,
     format_method_label,
 )
-from tasktransfer.designs.transfer.pairs import is_foreign
+from tasktransfer.designs.transfer.dataset_section import is_foreign
 from tasktransfer.designs.transfer.report.learned import CollapsedRuns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label

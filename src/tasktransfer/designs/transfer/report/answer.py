@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.baseline_check import (
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.algorithms import LONGER_BASELINE
+from tasktransfer.designs.transfer.choices import (
     describe_skipped_targets,
     read_checked_targets,
 )
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.method_columns import MEAN
-from tasktransfer.designs.transfer.controls import LONGER_BASELINE
-from tasktransfer.designs.transfer.frames import METHODS
+from tasktransfer.designs.transfer.frames import MEAN, METHODS
 from tasktransfer.designs.transfer.report.advice import (
     ONE_RUN,
     describe_first_sources,

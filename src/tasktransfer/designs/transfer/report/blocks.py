@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from tasktransfer.core.references import MOST_FREQUENT, STATES
 from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.designs.transfer.collect.collect import BASELINE_MISSING
-from tasktransfer.designs.transfer.racing import LEFT_LABEL, NO_INTERVAL
+from tasktransfer.designs.transfer.choices import LEFT_LABEL, NO_INTERVAL
+from tasktransfer.designs.transfer.collect import BASELINE_MISSING
 from tasktransfer.designs.transfer.report.advice import FEW_TARGETS
 from tasktransfer.designs.transfer.report.answer import (
     describe_seed_limit,

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm, to_hex, to_rgb
 
+from tasktransfer.designs.transfer.choices import NO_INTERVAL
 from tasktransfer.designs.transfer.figures.heatmap_panels import list_margin_rows
 from tasktransfer.designs.transfer.figures.one_dataset import list_datasets
-from tasktransfer.designs.transfer.racing import NO_INTERVAL
 from tasktransfer.designs.transfer.report.heatmap_parts import (
     CellLook,
     DatasetHeatmap,

@@ -20,7 +20,7 @@ from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.references import MOST_FREQUENT
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.designs.transfer.statistics.without_transfer import get_reference_seed
 from tasktransfer.errors import RecordError

@@ -19,8 +19,8 @@ from tasktransfer import metrics
 from tasktransfer.core.fidelity import Scoring
 from tasktransfer.core.identity import compute_digest
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import Values, parse_more_baseline_seeds
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.collect import Values, parse_more_baseline_seeds
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.by_dialogue import (
     PredictionsFile,

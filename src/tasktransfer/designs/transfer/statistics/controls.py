@@ -21,9 +21,8 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.collect.collect import compute_deltas
-from tasktransfer.designs.transfer.controls import (
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.algorithms import (
     BEATS,
     CANNOT_TELL,
     CONTROLS,
@@ -32,6 +31,7 @@ from tasktransfer.designs.transfer.controls import (
     NOT_JUDGED,
     PAIR_CONTROLS,
 )
+from tasktransfer.designs.transfer.collect import compute_deltas
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.by_dialogue import (
     compute_dialogue_scores,

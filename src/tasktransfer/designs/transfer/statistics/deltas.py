@@ -10,23 +10,23 @@ after the last selection, and a pair that left the race has no interval.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from tasktransfer.designs.transfer.collect import columns
-from tasktransfer.designs.transfer.config import get_transfer_config
-from tasktransfer.designs.transfer.racing import (
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.choices import (
     NAMES,
     NO_INTERVAL,
     Cell,
     Race,
+    count_continuing_sources,
     read_race,
-    select_continuing_pairs,
 )
+from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order, order_names
 from tasktransfer.results.store import build_frame
@@ -151,6 +151,28 @@ def choose_continuing_pairs(
     return [
         dict(zip(NAMES, cell, strict=True))
         for cell in select_continuing_pairs(means, share, counts)
+    ]
+
+
+def select_continuing_pairs(
+    dev: Mapping[Cell, float], share: float, sources: Mapping[Cell, int]
+) -> list[Cell]:
+    """Return the pairs that continue to the next round, best first.
+
+    Each target keeps the given fraction of its sources, rounded, and at least one. Ties are in the
+    order of names.
+
+    Args:
+        dev: mean dev scores of the pairs that are still in the race.
+        sources: for each of these pairs, the number of its target's sources still in the race.
+    """
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in sorted(dev, key=lambda pair: (-round(dev[pair], 9), pair)):
+        groups.setdefault((*cell[:3], cell[4]), []).append(cell)
+    return [
+        cell
+        for group in groups.values()
+        for cell in group[: count_continuing_sources(sources[group[0]], share)]
     ]
 
 

@@ -26,7 +26,7 @@ from tasktransfer.core.references import (
     get_training_method,
 )
 from tasktransfer.core.runs import Run, add_ancestors
-from tasktransfer.designs.transfer.collect.collect import get_scored_stage
+from tasktransfer.designs.transfer.collect import get_scored_stage
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.statistics.deltas import (
     average_over_seeds,

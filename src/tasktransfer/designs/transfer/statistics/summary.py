@@ -33,7 +33,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.by_dialogue import (
     DialogueScores,
     compute_joint_interval,

@@ -24,14 +24,14 @@ from tasktransfer.core.nodes import Evaluation, Fit
 from tasktransfer.core.references import COLLAPSED, CONTRASTIVE, LEARNED, NOT_BETTER
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
-from tasktransfer.designs.transfer.collect.method_columns import (
+from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.frames import (
     MEAN,
     PROMPTED,
     REFERENCES,
     SCORED,
     WRITTEN,
 )
-from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_prompted, is_reference
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.costs import compute_seconds, sum_tokens

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.collect import SOURCES_CHOSEN_BY
+from tasktransfer.designs.transfer.collect import SOURCES_CHOSEN_BY
 from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,

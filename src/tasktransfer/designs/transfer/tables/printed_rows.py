@@ -10,8 +10,8 @@ import pandas as pd
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer.collect.columns import COMPONENTS
-from tasktransfer.designs.transfer.controls import CONTROLS, VERDICTS
+from tasktransfer.designs.transfer.algorithms import CONTROLS, VERDICTS
+from tasktransfer.designs.transfer.columns import COMPONENTS
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_reference, is_transfer
 from tasktransfer.designs.transfer.statistics.matrices import summarise_agreement
 from tasktransfer.designs.transfer.statistics.overlap import TEST_INSTANCES

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from tasktransfer.designs.transfer import published
-from tasktransfer.designs.transfer.collect.method_columns import MEAN
+from tasktransfer.designs.transfer.frames import MEAN
 from tasktransfer.designs.transfer.published import (
     Correspondence,
     add_published_values,

@@ -10,10 +10,10 @@ import pandas as pd
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
-from tasktransfer.designs.transfer import pairs
+from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.algorithms import BANDITS
-from tasktransfer.designs.transfer.collect import columns
 from tasktransfer.designs.transfer.config import get_transfer_config
+from tasktransfer.designs.transfer.dataset_section import build_short_names as build_names
 from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_control, is_transfer
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
@@ -153,7 +153,7 @@ def compute_deltas(runs: pd.DataFrame) -> pd.DataFrame:
 
 def build_short_names(study: Study) -> dict[str, str]:
     """Return short names by task, for all tasks of the study's datasets."""
-    return dict(pairs.build_short_names(get_transfer_config(study).datasets))
+    return dict(build_names(get_transfer_config(study).datasets))
 
 
 def build_study_metadata(collected: Collected) -> Metadata:

@@ -1,4 +1,7 @@
-"""Top-1 without selection bias: the source is chosen on dev or on held-out test data.
+"""Choices of targets and sources from results, and the top-1 without selection bias.
+
+The baseline check compares baselines with references on the dev split. The methods of selectors
+are in ``selection``; their frames are here because they read the design's config and race.
 
 The paper's top-1 takes, per target, the source with the best mean on the same test scores that it
 reports. Two alternatives avoid this (``stats.chosen``):
@@ -13,14 +16,19 @@ reports. Two alternatives avoid this (``stats.chosen``):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tasktransfer.designs.transfer.collect import columns
+from tasktransfer.core.nodes import Stage
+from tasktransfer.core.runs import Run
+from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.choices import CheckedTarget, TargetName
+from tasktransfer.designs.transfer.config import TransferConfig, get_transfer_config
+from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL, is_check
 from tasktransfer.designs.transfer.statistics.by_dialogue import (
     DialogueScores,
     make_dialogue_scores,
@@ -28,13 +36,25 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
 from tasktransfer.designs.transfer.statistics.deltas import (
     build_cube,
     group_by_dataset,
+    read_study_race,
     select_fresh_deltas,
     select_single_source,
 )
+from tasktransfer.errors import RecordError
+from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Order
+from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import select_dev_deltas
+from tasktransfer.selection.methods import SELECTORS
+from tasktransfer.selection.nodes import is_selection_run
+from tasktransfer.selection.values import (
+    NOT_THERE,
+    compute_study_regret,
+    compute_values,
+    leave_out_unlearned_targets,
+)
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout_deltas,
@@ -43,6 +63,129 @@ from tasktransfer.stats.chosen import (
     simulate_half_width,
 )
 from tasktransfer.stats.draws import Floats, create_generator
+
+# --- learned targets ---
+
+
+def compare_baselines_with_references(
+    collected: Collected, targets: Mapping[str, Sequence[str]]
+) -> list[CheckedTarget]:
+    """Compare the baselines of targets with the references on the dev split.
+
+    Args:
+        collected: records of the baselines and the references.
+        targets: dataset → targets.
+
+    Raises:
+        RecordError: a record does not have a dev score.
+    """
+    baselines: dict[TargetName, list[float]] = {}
+    references: dict[TargetName, dict[str, float]] = {}
+    for run in collected.runs:
+        dataset, model, target = run.about["dataset"], run.model, run.about["target"]
+        if is_check(run):
+            results = collected.record(run.judged[0])["results"]
+            for task, result in results.items():
+                by_name = references.setdefault((dataset, model, task), {})
+                if result["score"] is not None:
+                    by_name[run.about["reference"]] = result["score"]
+        elif run.method == BASELINE and target in targets.get(dataset, ()):
+            (stage,) = run.judged
+            assert isinstance(stage, Stage)
+            score = get_selected_round(collected.record(stage), stage.selection.tasks).dev_score
+            baselines.setdefault((dataset, model, target), []).append(score)
+    return [
+        _compare_with_references(
+            key,
+            scores,
+            {**references.get((key[0], NO_MODEL, key[2]), {}), **references.get(key, {})},
+        )
+        for key, scores in baselines.items()
+    ]
+
+
+def _compare_with_references(
+    key: TargetName, scores: Sequence[float], references: Mapping[str, float]
+) -> CheckedTarget:
+    mean = sum(scores) / len(scores)
+    best = max(references, key=references.__getitem__, default=None)
+    highest = None if best is None else references[best]
+    dataset, model, target = key
+    return {
+        "dataset": dataset,
+        "model": model,
+        "target": target,
+        "dev_score": mean,
+        "reference": best,
+        "reference_dev_score": highest,
+        "learned": highest is None or mean > highest,
+    }
+
+
+# --- selectors ---
+
+
+def make_selectors(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``selectors``, with a selector's value for each pair and seed."""
+    runs = [run for run in frames.study.plan.runs if is_selection_run(run)]
+    collected = frames.gather_records(runs) if runs else None
+    config, common = get_transfer_config(frames.study), _select_common_seeds(frames)
+    return compute_study_values(config, common, collected)
+
+
+def make_regret(frames: Frames) -> pd.DataFrame:
+    """Return the frame ``regret``, for targets whose baselines have learned."""
+    common = _select_common_seeds(frames)
+    learned = leave_out_unlearned_targets(common["deltas"], frames.get("references"))
+    return compute_study_regret(common.replace({"deltas": learned}), frames["selectors"])
+
+
+def _select_common_seeds(frames: Frames) -> Frames:
+    """Return the frames with only the seeds of a race that every pair has."""
+    race, deltas = read_study_race(frames.study), frames["deltas"]
+    if race is None:
+        return frames
+    return frames.replace({"deltas": deltas[deltas["seed"].isin(race.seeds[0])]})
+
+
+def compute_chooser_values(runs: Iterable[Run], frames: Frames) -> pd.DataFrame:
+    """Compute the values of the selector in ``multi_source.choose_by``.
+
+    Args:
+        runs: runs of the plan before the selection.
+        frames: frames of the single-source transfers.
+
+    Raises:
+        RecordError: a value has not been computed yet.
+    """
+    config = get_transfer_config(frames.study)
+    chooser = config.model_copy(update={"selectors": (config.multi_source.choose_by,)})
+    own = [run for run in runs if is_selection_run(run) and run.variant in chooser.selectors]
+    values = compute_study_values(chooser, frames, frames.gather_records(own) if own else None)
+    absent = values[values["reason"] == NOT_THERE]
+    if len(absent):
+        first = absent.iloc[0]
+        raise RecordError(
+            f"The table lacks {len(absent)} values of the selector {first['selector']}, for "
+            f"example for {first['dataset']}, model {first['model']}, {first['source']} -> "
+            f"{first['target']}, seed {first['seed']}. Run snakemake to compute the values, "
+            "because sources must not be selected from an incomplete table."
+        )
+    return values
+
+
+def compute_study_values(
+    config: TransferConfig,
+    frames: Mapping[str, pd.DataFrame],
+    collected: Collected | None = None,
+) -> pd.DataFrame:
+    """Compute the values of the configured selectors (frame of ``selection.values``)."""
+    selectors = [SELECTORS[name] for name in config.selectors]
+    families = {model.name: model.family for model in config.models}
+    return compute_values(selectors, families, frames, collected)
+
+
+# --- top-1 ---
 
 
 def make_top1(frames: Frames) -> pd.DataFrame:

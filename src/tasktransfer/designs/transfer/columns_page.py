@@ -1,6 +1,6 @@
 """Generator of docs/columns.md from the declared columns.
 
-``python -m tasktransfer.designs.transfer.collect.columns_page`` prints the page.
+``python -m tasktransfer.designs.transfer.columns_page`` prints the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tasktransfer.results.frames import FLAG, NUMBER, TEXT, WHOLE, Columns, Fram
 _HEAD = """\
 # Columns of the tables
 
-`make schemas` generates this page from `src/tasktransfer/designs/transfer/collect/`.
+`make schemas` generates this page from `columns.py` and `frames.py` in
+`src/tasktransfer/designs/transfer/`.
 [analysis.md](analysis.md) defines the numbers. Each table is stored in the file
 `results/<study>/tables/<table>.parquet`, whose footer contains the descriptions of the columns.
 Scores range from 0 to 100, and a delta is a difference between two scores, in points.

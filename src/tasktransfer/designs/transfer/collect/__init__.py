@@ -1,1 +1,0 @@
-"""Run records to data frames."""
