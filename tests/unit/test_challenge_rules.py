@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -127,23 +126,6 @@ def test_what_is_wrong_besides_is_told_too() -> None:
     assert "data.few_sample" in str(caught.value)
 
 
-@pytest.mark.parametrize("rules", [{}, {"rules": "free"}])
-@pytest.mark.parametrize(
-    "change", [{"data": {"few_sample": False}}, {"training": {"limit_test": 5}}]
-)
-def test_free_studies_stay_possible(rules: dict[str, Any], change: dict[str, Any]) -> None:
-    found = parse({**SMALL, **change, **rules})
-    assert found.rules == "free"
-
-
-@pytest.mark.parametrize(
-    "value", [["challenge"], None, 1, "Challenge", {"challenge": True}, "chalenge"]
-)
-def test_rules_that_are_none(value: Any) -> None:
-    with pytest.raises(ConfigError, match=r"rules: "):
-        parse({**SMALL, "rules": value})
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -265,20 +247,6 @@ def test_records_of_free_studies_say_why_they_may_not(
     told, free = reasons(run, record)
     assert "It comes from a study with `rules: free`" in free
     assert f"against the challenge's rule {reason!r} ({MEANING[reason]})" in told
-
-
-@pytest.mark.parametrize(
-    ("sources", "reason"),
-    [
-        (("emotion_recognition",), "is a task of DailyDialog, not of Friends"),
-        (tuple(DATASETS["Friends"].tasks), "1 to n - 1 sources"),
-        (("reading_comprehension",) * 7, "1 to n - 1 sources"),
-    ],
-)
-def test_runs_of_forbidden_sources(tmp_path: Path, sources: tuple[str, ...], reason: str) -> None:
-    run, record = finished_run(tmp_path)
-    told = reasons(dataclasses.replace(run, about={**run.about, "sources": sources}), record)
-    assert any(reason in text for text in told)
 
 
 def test_records_of_foreign_tasks_or_without_predictions(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,7 @@ from tasktransfer.designs.challenge.format import BASELINE_FILE, FILES, TRANSFER
 from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.parse import INVALID
 from tasktransfer.designs.challenge.read import Submission, read_submission
-from tasktransfer.designs.challenge.score import Report, score_file, score_submission
-
-EXAMPLE_VARIABLE = "TASKTRANSFER_TLIDB_EXAMPLE"
-"""Names the folder tlidb/examples/example_friends_submission of a copy of the toolkit."""
+from tasktransfer.designs.challenge.score import score_file, score_submission
 
 EER = "emory_emotion_recognition/predictions.csv"
 
@@ -93,13 +89,6 @@ def test_scores_are_those_of_the_metrics(
     )
 
 
-def test_right_answers_score_100(world: tuple[Path, Golds], tmp_path: Path) -> None:
-    data, golds = world
-    report = score_file(zipped(tmp_path, files_of(golds)), data)
-    assert report.scores is not None
-    assert tuple(report.scores.as_json().values()) == pytest.approx((100.0, 100.0, 0.0, 10.0))
-
-
 def test_minus_one_is_no_valid_answer(friends: tuple[Path, Golds], tmp_path: Path) -> None:
     _, golds = friends
     submission = read(tmp_path, with_line(files_of(golds), EER, 1, b"d_t2,-1"), golds)
@@ -156,24 +145,6 @@ def test_nothing_shared_is_no_score(friends: tuple[Path, Golds], tmp_path: Path)
 # --- the command ---------------------------------------------------------------------------------
 
 
-def test_the_command(
-    world: tuple[Path, Golds], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, golds = world
-    archive, out = zipped(tmp_path, files_of(golds, clumsy)), tmp_path / "report.json"
-    assert main(["score", str(archive), "--data", str(data), "--json", str(out)]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    report: Report = score_file(archive, data)
-    assert report.scores is not None
-    assert f"submission score      {report.scores.submission:+9.4f}" in shown.out
-    written = json.loads(out.read_text())
-    assert written["valid"] is True
-    assert written["errors"] == written["warnings"] == []
-    assert written["scores"] == report.scores.as_json()
-    assert set(written["tasks"]) == set(golds.tasks)
-
-
 @pytest.mark.parametrize("mark", [{"synthetic": True}, {"synthetic": False}, {}])
 def test_scores_on_generated_dialogues_say_so(
     mark: dict[str, bool], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -201,33 +172,3 @@ def test_unknown_datasets_and_absent_releases_are_reported(
     assert "Choose one of DailyDialog, Friends" in capsys.readouterr().err
     assert main(["score", str(archive), "--data", str(tmp_path / "nowhere")]) == 3
     assert "nowhere: The path does not exist" in capsys.readouterr().err
-
-
-def test_the_toolkits_example(shared: Path) -> None:
-    """Its mentions and queries come from another copy of the release, so some ids differ.
-
-    With ``shared_ids`` everything else is read without an error.
-    """
-    folder = os.environ.get(EXAMPLE_VARIABLE)
-    if not folder:
-        pytest.skip(
-            f"set {EXAMPLE_VARIABLE} to the folder tlidb/examples/example_friends_submission of a "
-            "copy of github.com/alon-albalak/TLiDB"
-        )
-    report = score_file(Path(folder), shared / "feta", shared_ids=True)
-    findings = report.submission.findings
-    assert findings.errors == []
-    of_ids = {(warning.kind, warning.file.split("/")[0]) for warning in findings.warnings}
-    assert of_ids == {
-        ("extra-file", "sample_submission.zip"),
-        ("unknown-id", "reading_comprehension"),
-        ("unknown-id", "character_identification"),
-        ("missing-id", "character_identification"),
-    }
-    assert report.scores is not None
-    scored = {name: task.scored for name, task in report.tasks.items()}
-    assert scored["question_answering"] == 1937
-    assert scored["relation_extraction"] == 1131
-    assert scored["character_identification"] == 6740
-    assert report.tasks["question_answering"].transfer.score == pytest.approx(21.94, abs=0.005)
-    assert report.tasks["relation_extraction"].transfer.score == pytest.approx(25.56, abs=0.005)

@@ -6,18 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
+from small_splits import build_split
 from transformers import BertConfig, BertModel, MarianMTModel
 
 from tasktransfer.config import ArchitectureConfig
 from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import Pooling
-from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.evaluation import replies as replies_judged
 from tasktransfer.evaluation.decoding import search_diverse_beams
-from tasktransfer.layers.ragged import build_ragged, pad_rows
+from tasktransfer.layers.ragged import pad_rows
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.encoder import Encoder
@@ -147,19 +146,13 @@ def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: P
         token_types=False, longest_spans={}, fidelity=DEFAULT, device=CPU,
     )  # fmt: skip
     classifier.module.eval()
-    ids = build_ragged([np.array([2, 7, 9, 3], np.int32), np.array([2, 8, 3], np.int32)])
-    numbers = np.arange(3, dtype=np.int32)
-    split = EncodedSplit(
-        task="feeling", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
-        sequences=ids, second_starts=np.array([4, 3], np.int32),
-        labels=build_ragged([np.zeros(1, np.int32)] * 2),
-        offsets=build_ragged([np.zeros(0, np.int32)] * 2),
-        ids=["0", "1"], dialogue_ids=["0", "1"], targets=[("l0",)] * 2, contexts=["", ""],
-    )  # fmt: skip
+    split = build_split(
+        "feeling", [[2, 7, 9, 3], [2, 8, 3]], labels=[[0]] * 2, second_starts=[4, 3]
+    )
     read: list[torch.Tensor] = []
     classifier.heads["feeling"].register_forward_pre_hook(lambda _, given: read.append(given[0]))
     joined = make(beside=encoder, beside_reads=reads)
-    values, mask = pad_rows(ids, 0)
+    values, mask = pad_rows(split.sequences, 0)
     with torch.inference_mode():
         classifier.predict(split, [0, 1])
         told = joined.encoding_beside(encoder, torch.from_numpy(values), torch.from_numpy(mask))
@@ -213,17 +206,11 @@ def test_perplexity_of_a_uniform_model_is_its_vocabulary() -> None:
     model = EncoderDecoder(
         module, tokenizer, TASKS, max_answer_tokens={"reply": 8, "feeling": 0}, device=CPU
     )
-    numbers = np.arange(3, dtype=np.int32)
-    split = EncodedSplit(
-        task="reply", instance=numbers[:2], output=np.zeros(2, np.int32), first_sequence=numbers,
-        sequences=build_ragged([np.array([6, 7, 1], np.int32)] * 2),
-        second_starts=np.zeros(2, np.int32),
-        labels=build_ragged([np.array(ids, np.int32) for ids in replies]),
-        offsets=build_ragged([np.zeros(0, np.int32)] * 2), ids=["0", "1"], dialogue_ids=["0", "1"],
-        targets=[("b c d",), ("a",)], contexts=["", ""],
-    )  # fmt: skip
+    targets = [("b c d",), ("a",)]
+    split = build_split("reply", [[6, 7, 1]] * 2, labels=replies, targets=targets)
     rows = [
-        Instance(i, i, "reply", "a b", 0, {}, (), (t,)) for i, t in (("0", "b c d"), ("1", "a"))
+        Instance(name, name, "reply", "a b", 0, {}, (), target)
+        for name, target in zip(split.ids, targets, strict=True)
     ]
     asked: Any = None
     with torch.inference_mode():

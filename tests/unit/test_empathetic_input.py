@@ -61,11 +61,7 @@ def afraid(world: Path) -> Path:
     return world / "empathetic_dialogues" / "by_emotion" / "afraid.csv"
 
 
-def splits(world: Path) -> Path:
-    return world / "empathetic_dialogues" / "split.csv"
-
-
-def changed(file: Path, change: Callable[[list[list[str]]], None]) -> None:
+def changed(file: Path, change: Callable[[list[list[str]]], object]) -> None:
     with file.open(newline="") as lines:
         rows = list(csv.reader(lines))
     change(rows)
@@ -162,7 +158,8 @@ def test_the_best_label_stands_first_and_last_in_the_papers_code(
     world: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "cache"
-    plain = read_instances(prepare_at(world, out), "listener_reply", "test")[0]
+    cache_dataset("EmpatheticDialogues", world, False, out)
+    plain = read_instances(out, "listener_reply", "test")[0]
     for settings, words in (({}, "best second one"), ({"best_last": True}, "second one best")):
         row = prepend_labels(ingredients(world, out, **settings))["listener_reply", "test"][0]
         assert row.context == f"{words} {plain.context}"
@@ -170,11 +167,6 @@ def test_the_best_label_stands_first_and_last_in_the_papers_code(
     both = prepend_labels(ingredients(world, out, candidates=True))["listener_reply", "test"][0]
     assert both.target == (f"best second one {plain.target[0]}",)
     assert both.query["prefix"] == "best second one"
-
-
-def prepare_at(world: Path, out: Path) -> Path:
-    cache_dataset("EmpatheticDialogues", world, False, out)
-    return out
 
 
 def test_more_labels_than_there_are_are_refused(world: Path, tmp_path: Path) -> None:
@@ -190,27 +182,47 @@ def test_names_of_newsgroups_become_words() -> None:
 # --- bad input ----------------------------------------------------------------------------------
 
 
-def test_a_missing_emotion_file(world: Path) -> None:
-    afraid(world).unlink()
-    with pytest.raises(
-        DataError, match=r"afraid\.csv: The file is missing. Copy the whole release again"
-    ):
-        OPEN(world, False)
+def edited(change: Callable[[list[list[str]]], object]) -> Callable[[Path], object]:
+    """Return a damage of the rows about the emotion afraid."""
+    return lambda world: changed(afraid(world), change)
 
 
-def test_an_unknown_label(world: Path) -> None:
-    afraid(world).with_name("bored.csv").write_text("x")
-    with pytest.raises(
-        DataError, match=r"bored\.csv: The file's name 'bored' is not one of the 32 emotions"
-    ):
-        OPEN(world, False)
-
-
-def test_a_dialogue_in_two_splits(world: Path) -> None:
-    with splits(world).open("a") as lines:
+def in_two_splits(world: Path) -> None:
+    with (world / "empathetic_dialogues" / "split.csv").open("a") as lines:
         lines.write("tiny:0,test\n")
-    wanted = r"split\.csv:202: .* dialogue tiny:0 to the split test, .*\. Keep one of"
-    with pytest.raises(DataError, match=wanted):
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (
+            lambda world: afraid(world).unlink(),
+            r"afraid\.csv: The file is missing. Copy the whole release again",
+        ),
+        (
+            lambda world: afraid(world).with_name("bored.csv").write_text("x"),
+            r"bored\.csv: The file's name 'bored' is not one of the 32 emotions",
+        ),
+        (in_two_splits, r"split\.csv:202: .* dialogue tiny:0 to the split test, .*\. Keep one of"),
+        (
+            edited(lambda rows: rows[1].append("more")),
+            r"afraid\.csv:2: The line has 5 columns, .* names 4",
+        ),
+        (
+            edited(lambda rows: rows[2].__setitem__(3, "  ")),
+            r"afraid\.csv:3: The text is empty. Write the utterance",
+        ),
+        (
+            edited(lambda rows: rows[2].__setitem__(2, "listener")),
+            r":3: The actor is 'listener', but it must be 'speaker'",
+        ),
+    ],
+)
+def test_a_damaged_release_is_refused(
+    world: Path, damage: Callable[[Path], object], told: str
+) -> None:
+    damage(world)
+    with pytest.raises(DataError, match=told):
         OPEN(world, False)
 
 
@@ -238,24 +250,6 @@ def test_tables_of_dialogues_are_kept_where_they_are_gone_and_not_where_they_are
         make(world)
 
 
-def test_an_odd_number_of_columns(world: Path) -> None:
-    changed(afraid(world), lambda rows: rows[1].append("more"))
-    with pytest.raises(DataError, match=r"afraid\.csv:2: The line has 5 columns, .* names 4"):
-        OPEN(world, False)
-
-
-def test_an_empty_utterance(world: Path) -> None:
-    changed(afraid(world), lambda rows: rows[2].__setitem__(3, "  "))
-    with pytest.raises(DataError, match=r"afraid\.csv:3: The text is empty. Write the utterance"):
-        OPEN(world, False)
-
-
-def test_turns_that_do_not_alternate(world: Path) -> None:
-    changed(afraid(world), lambda rows: rows[2].__setitem__(2, "listener"))
-    with pytest.raises(DataError, match=r":3: The actor is 'listener', but it must be 'speaker'"):
-        OPEN(world, False)
-
-
 def test_a_folder_of_pairs_without_its_files(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"train\.tsv: The file is missing. Add train\.tsv, dev\.tsv"
@@ -280,103 +274,82 @@ def changed_model(name: str, **changes: object) -> list[dict[str, object]]:
     return models
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (
-            {"evaluation": {"pools": ["R"]}},
-            r"evaluation\.pools\[0\]: 'R' needs reply pairs, but data\.releases\.ReplyPairs",
-        ),
-        (
-            {"retrieval": {"methods": ["emoprepend-33"]}},
-            r"methods\[0\]: 'emoprepend-33' prepends 33 labels, but there are only 32",
-        ),
-        (
-            {"retrieval": {"methods": ["topicprepend-11"]}},
-            r"'topicprepend-11' prepends 11 labels, but there are only 10",
-        ),
-        (
-            {"retrieval": {"methods": ["bsae"]}},
-            r"The method 'bsae' is unknown\. Did you mean 'base'\?",
-        ),
-        (
-            {"retrieval": {"model": "writer"}},
-            r"retrieval\.model: 'writer' has family encoder_dec",
-        ),
-        ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
-        (
-            {"generation": {"methods": ["base-large"]}},
-            r"'base-large' needs generation\.large_model",
-        ),
-        (
-            {"evaluation": {"limit": 19}},
-            r"evaluation\.limit: The value is 19, which is less than evaluation\.block \(20\)",
-        ),
-        (
-            {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
-            r"controls: gold is a control for emoprepend-1, which no setting has",
-        ),
-        (
-            {"retrieval": None, "controls": ["words"]},
-            r"controls: words is a control for retrieval, which the config does not have",
-        ),
-        (
-            {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},
-            r"retrieval\.ensemble: 'retriever-beside-reader' has the second_encoder 'reader2'",
-        ),
-        (
-            {"models": changed_model("retriever-beside-reader", layers=2)},
-            r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture differs",
-        ),
-        (
-            {"models": changed_model("retriever", positions=64)},
-            r"'emoprepend-1' reads 64 tokens and 1 labels, but retriever has 64 positions\. Raise",
-        ),
-    ],
-)
+CONFIGS: list[tuple[dict[str, object], str]] = [
+    ({"evaluation": {"pools": ["R"]}}, r"pools\[0\]: 'R' needs reply pairs, but data\.releases\.R"),
+    ({"retrieval": {"methods": ["emoprepend-33"]}}, r"methods\[0\]: .* 33 labels, .* only 32"),
+    ({"retrieval": {"methods": ["topicprepend-11"]}}, r"'topicprepend-11' prepends 11 .* only 10"),
+    ({"retrieval": {"methods": ["bsae"]}}, r"The method 'bsae' is unknown\. Did you mean 'base'\?"),
+    ({"retrieval": {"model": "writer"}}, r"retrieval\.model: 'writer' has family encoder_dec"),
+    ({"classifier": None}, r"'ensemble-tuned' needs the section classifier"),
+    ({"generation": {"methods": ["base-large"]}}, r"'base-large' needs generation\.large_model"),
+    (
+        {"evaluation": {"limit": 19}},
+        r"limit: .* 19, which is less than evaluation\.block \(20\)",
+    ),
+    (
+        {"retrieval": {"methods": ["base"]}, "generation": {"methods": ["base"]}},
+        r"controls: gold is a control for emoprepend-1, which no setting has",
+    ),
+    ({"retrieval": None, "controls": ["words"]}, r"controls: words is a control for retrieval"),
+    (
+        {"models": changed_model("retriever-beside-reader", second_encoder="reader2")},
+        r"retrieval\.ensemble: 'retriever-beside-reader' has the second_encoder 'reader2'",
+    ),
+    (
+        {"models": changed_model("retriever-beside-reader", layers=2)},
+        r"retrieval\.ensemble: 'retriever-beside-reader' is Base .* its architecture differs",
+    ),
+    (
+        {"models": changed_model("retriever", positions=64)},
+        r"'emoprepend-1' reads 64 tokens and 1 labels, but retriever has 64 positions\. Raise",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), CONFIGS)
 def test_configs_that_cannot_be(change: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         load_config(DEMO, change)
 
 
+EMOTION = EMPATHETIC_DIALOGUES.tasks["emotion"]
+
+
+def labelled(count: int, words: int, labels: int, more: str = "") -> list[Instance]:
+    """Return texts of one of ``words`` words, which have one of ``labels`` emotions."""
+    return [
+        Instance(f"{i}", f"{i}", "emotion", f"w{i % words}{more}", 0, {}, (),
+                 (EMOTION.labels[i % labels],))
+        for i in range(count)
+    ]  # fmt: skip
+
+
 def test_a_classifier_that_diverges_writes_nothing() -> None:
-    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
-    rows = [
-        Instance(str(i), str(i), "emotion", f"w{i % 7}", 0, {}, (), (card.labels[i % 3],))
-        for i in range(60)
-    ]
+    rows = labelled(60, words=7, labels=3)
     with pytest.raises(TrainingError, match=r"loss of fastText is NaN with lr 1e\+30.*Reduce lr"):
-        fast_text.fit_fasttext(card, rows, None, {"lr": 1e30}, 0)
+        fast_text.fit_fasttext(EMOTION, rows, None, {"lr": 1e30}, 0)
 
 
 def test_a_classifier_survives_its_folder(tmp_path: Path) -> None:
-    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
-    rows = [
-        Instance(str(i), str(i), "emotion", f"w{i % 3} <SOC> x", 0, {}, (), (card.labels[i % 3],))
-        for i in range(60)
-    ]
-    first = fast_text.fit_fasttext(card, rows, None, {}, 0)
+    rows = labelled(60, words=3, labels=3, more=" <SOC> x")
+    first = fast_text.fit_fasttext(EMOTION, rows, None, {}, 0)
     first.save(tmp_path)
     again = fast_text.load_fasttext(tmp_path)
     probable = first.predict_probabilities(rows, None)
     assert (again.predict_probabilities(rows, None) == probable).all()
-    assert [card.labels[i] for i in probable.argmax(1)] == [row.target[0] for row in rows]
-    assert (fast_text.fit_fasttext(card, rows, None, {}, 0).output == first.output).all()
+    assert [EMOTION.labels[i] for i in probable.argmax(1)] == [row.target[0] for row in rows]
+    assert (fast_text.fit_fasttext(EMOTION, rows, None, {}, 0).output == first.output).all()
     (tmp_path / fast_text.SETTINGS).write_text("{")
     with pytest.raises(DataError, match="The classifier cannot be read"):
         fast_text.load_fasttext(tmp_path)
 
 
 def test_a_classifier_of_other_labels_is_refused(tmp_path: Path) -> None:
-    card = EMPATHETIC_DIALOGUES.tasks["emotion"]
-    rows = [
-        Instance(str(i), str(i), "emotion", f"w{i % 2}", 0, {}, (), (card.labels[i % 2],))
-        for i in range(20)
-    ]
-    fast_text.fit_fasttext(card, rows, None, {}, 0).save(tmp_path)
+    rows = labelled(20, words=2, labels=2)
+    fast_text.fit_fasttext(EMOTION, rows, None, {}, 0).save(tmp_path)
     learner = get_learner("fasttext", {})
-    assert load_classifier(learner, tmp_path, card)
-    other = replace(card, labels=("glad", *card.labels[1:]))
+    assert load_classifier(learner, tmp_path, EMOTION)
+    other = replace(EMOTION, labels=("glad", *EMOTION.labels[1:]))
     told = rf"{tmp_path}: The classifier's 32 labels differ from .*'glad' is in one"
     with pytest.raises(DataError, match=told):
         load_classifier(learner, tmp_path, other)

@@ -8,34 +8,17 @@ from typing import Any
 
 import pytest
 
-from tasktransfer.core.specs import ModelSpec
+from planned_presets import PRESETS, plan_preset
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic.config import EmpatheticConfig
-from tasktransfer.designs.empathetic.plan import plan_study
 from tasktransfer.designs.empathetic.substitutes import list_substitutes
 from tasktransfer.jobs.needs import runs_model
-from tasktransfer.results.revisions import Revisions, find_revisions
-
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
-
+from tasktransfer.results.revisions import find_revisions
 
 pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
-def planned(preset: str, **changes: Any) -> tuple[EmpatheticConfig, Any]:
-    config = load_config(PRESETS / f"{preset}.yaml", changes)
-    assert isinstance(config, EmpatheticConfig)
-    specs: dict[str, ModelSpec] = {}
-    for model in config.models:
-        beside = specs.get(model.second_encoder) if model.second_encoder else None
-        weights = f"w-{model.architecture or model.checkpoint}"
-        specs[model.name] = ModelSpec(model.name, model.family, weights, model.max_length, beside)
-    data = {name: f"r-{name}" for name in config.dataset_names}
-    return config, plan_study(config, Revisions(data, specs))
-
-
 def test_the_whole_study_has_28_trainings_and_2_fits_a_seed() -> None:
-    _, made = planned("empathetic", seeds=[0])
+    _, made = plan_preset("empathetic", seeds=[0])
     families = Counter(stage.model.family for stage in made.stages)
     assert families == {"dual_encoder": 12, "encoder_decoder": 14, "encoder": 2}
     assert len(made.fits) == 2
@@ -45,7 +28,7 @@ def test_the_whole_study_has_28_trainings_and_2_fits_a_seed() -> None:
 
 
 def test_methods_start_where_table_4_says() -> None:
-    _, made = planned("empathetic", seeds=[0])
+    _, made = plan_preset("empathetic", seeds=[0])
     by_method = {(run.method, run.about["setting"]): run.stages for run in made.runs}
     for setting in ("retrieval", "generation"):
         (pretrained,) = by_method["pretrained", setting]
@@ -65,8 +48,8 @@ def test_methods_start_where_table_4_says() -> None:
 def test_controls_of_ensembles_change_no_other_training() -> None:
     methods = {"model": "retriever", "ensemble": "retriever-beside-reader"}
     retrieval = {**methods, "methods": ["base", "ensemble-tuned"]}
-    _, without = planned("empathetic-demo", controls=[], retrieval=retrieval)
-    _, made = planned("empathetic-demo", controls=["untrained", "longer"], retrieval=retrieval)
+    _, without = plan_preset("empathetic-demo", controls=[], retrieval=retrieval)
+    _, made = plan_preset("empathetic-demo", controls=["untrained", "longer"], retrieval=retrieval)
     assert {node.digest for node in without.nodes} <= {node.digest for node in made.nodes}
     by_method = {run.method: run.stages for run in made.runs if run.about["setting"] == "retrieval"}
     *_, base = by_method["base"]
@@ -81,8 +64,8 @@ def test_controls_of_ensembles_change_no_other_training() -> None:
 
 
 def test_a_ranking_by_words_has_the_blocks_of_base_and_no_model() -> None:
-    _, without = planned("empathetic-laptop")
-    config, made = planned("empathetic-laptop", controls=["words"])
+    _, without = plan_preset("empathetic-laptop")
+    config, made = plan_preset("empathetic-laptop", controls=["words"])
     assert {node.digest for node in without.nodes} <= {node.digest for node in made.nodes}
     runs = [run for run in made.runs if run.method == "tf-idf"]
     assert [run.seed for run in runs] == [*config.seeds]
@@ -96,7 +79,7 @@ def test_a_ranking_by_words_has_the_blocks_of_base_and_no_model() -> None:
 
 
 def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:
-    _, made = planned("empathetic-demo")
+    _, made = plan_preset("empathetic-demo")
     for stage in made.stages:
         if stage.kind != "classifier":
             assert stage.tested == ()
@@ -107,8 +90,8 @@ def test_no_training_reads_test_and_every_one_is_kept_by_its_loss() -> None:
 
 
 def test_the_codes_way_changes_labels_and_blocks() -> None:
-    _, paper = planned("empathetic-demo")
-    _, code = planned("empathetic-demo", release_compat=True)
+    _, paper = plan_preset("empathetic-demo")
+    _, code = plan_preset("empathetic-demo", release_compat=True)
     settings = [data.settings for data in code.derived if data.settings["task"] == "emotion"]
     assert settings and all(each["best_last"] and each["as_spelled"] for each in settings)
     blocks = [e.settings for e in code.evaluations if "block" in e.settings]
@@ -119,7 +102,7 @@ def test_the_codes_way_changes_labels_and_blocks() -> None:
 
 
 def test_a_model_as_released_is_judged_without_training() -> None:
-    _, made = planned("empathetic-laptop")
+    _, made = plan_preset("empathetic-laptop")
     released = [run for run in made.runs if run.method == "pretrained" and run.model == "minilm"]
     assert released and all(not run.stages for run in released)
     assert all(run.evaluations[0].settings["cosine_scale"] == 20 for run in released)
@@ -133,8 +116,8 @@ def digests(made: Any, method: str, setting: str) -> list[str]:
 
 
 def test_cosines_have_a_scale_in_retrieval_alone() -> None:
-    _, made = planned("empathetic-laptop")
-    _, other = planned("empathetic-laptop", training={"cosine_scale": 5})
+    _, made = plan_preset("empathetic-laptop")
+    _, other = plan_preset("empathetic-laptop", training={"cosine_scale": 5})
     for stage in made.stages:
         is_compared = stage.model.family == "dual_encoder"
         assert stage.training.cosine_scale == (20 if is_compared else None)
@@ -145,7 +128,7 @@ def test_cosines_have_a_scale_in_retrieval_alone() -> None:
 
 
 def test_a_hundred_words_of_a_text_are_read_whatever_is_put_before_it() -> None:
-    config, made = planned("empathetic", seeds=[0])
+    config, made = plan_preset("empathetic", seeds=[0])
     for run in made.runs:
         if run.about["setting"] == "classifier":
             continue
@@ -158,7 +141,7 @@ def test_a_hundred_words_of_a_text_are_read_whatever_is_put_before_it() -> None:
 
 
 def test_an_ensemble_reads_what_its_classifier_was_trained_to_make() -> None:
-    _, made = planned("empathetic", seeds=[0])
+    _, made = plan_preset("empathetic", seeds=[0])
     reads = {r.method: r.stages[-1].model.beside_reads for r in made.runs if "ensem" in r.method}
     assert reads == {
         "ensemble-plain": "mean", "ensemble-tuned": "pooler", "ensemble-tags": "pooler",
@@ -166,7 +149,7 @@ def test_an_ensemble_reads_what_its_classifier_was_trained_to_make() -> None:
 
 
 def test_labels_are_judged_as_they_are_prepended() -> None:
-    _, made = planned("empathetic-laptop")
+    _, made = plan_preset("empathetic-laptop")
     for run in made.runs:
         if run.method == "fasttext-emotion":
             judged = [(e.task, e.split) for e in run.evaluations if "fitted_on" in e.settings]
@@ -216,7 +199,7 @@ def merged(*changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_stand_ins_are_named() -> None:
-    config, _ = planned("empathetic")
+    config, _ = plan_preset("empathetic")
     told = list_substitutes(config)
     assert told["1.7 billion Reddit conversations"] == "DailyDialog's training dialogues"
     assert told["20 Newsgroups"] == "DailyDialog's ten topics"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from small_splits import build_split
 
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.encoding.encoded import EncodedSplit
@@ -11,7 +12,6 @@ from tasktransfer.errors import DataError
 from tasktransfer.evaluation.replies import select_candidates
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.jobs.word_ranking_job import evaluate_word_ranking
-from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.metrics.retrieval import (
     compute_diagonal_precision,
     compute_p_at_1,
@@ -102,17 +102,8 @@ def pool(*replies: str) -> tuple[list[Instance], EncodedSplit]:
     """
     rows = [Instance(str(i), str(i), "r", "c", 0, {}, (), (r,)) for i, r in enumerate(replies)]
     ids = [[1 if word == "huh" else 7 for word in reply.split()] for reply in replies]
-    sides = [np.array(side, np.int32) for one in ids for side in ([7], one)]
-    count, nothing = len(rows), [np.zeros(0, np.int32)] * len(rows)
-    split = EncodedSplit(
-        task="r", instance=np.arange(count, dtype=np.int32), output=np.zeros(count, np.int32),
-        first_sequence=np.arange(0, 2 * count + 1, 2, dtype=np.int32),
-        sequences=build_ragged(sides),
-        second_starts=np.zeros(2 * count, np.int32), labels=build_ragged(nothing),
-        offsets=build_ragged(nothing), ids=[r.id for r in rows], dialogue_ids=[r.id for r in rows],
-        targets=[r.target for r in rows], contexts=["c"] * count,
-    )  # fmt: skip
-    return rows, split
+    sides = [side for reply in ids for side in ([7], reply)]
+    return rows, build_split("r", sides, 2, targets=[row.target for row in rows])
 
 
 def test_candidates_are_short_known_and_none_twice() -> None:

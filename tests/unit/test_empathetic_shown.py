@@ -248,12 +248,6 @@ def test_p_at_1_among_other_candidates_is_another_measure() -> None:
     assert "P@1 among 20 candidates, published among 100" in made.text
 
 
-def test_no_published_value_is_shown_next_to_a_generated_world() -> None:
-    made = table("table2", view({"summary": summary(SCORES)}, synthetic=True))
-    assert isinstance(made, PrintedTable)
-    assert not [name for name in made.frame if str(name).startswith("published")]
-
-
 @pytest.mark.parametrize("other", [{"cuts": "limit 20"}, {"facts": {"substitute: Reddit": "none"}}])
 def test_no_difference_to_another_setting(other: dict[str, Any]) -> None:
     made = table("table2", view({"summary": summary(SCORES)}, **other))
@@ -318,12 +312,6 @@ def test_table_9_has_the_papers_rows_of_this_corpus_alone() -> None:
     assert rows[1][2:] == ("43.00", "40.00", "46.00", "48.00")
     assert rows[3][2:] == ("41.00", "36.00", "42.00", "45.00")
     assert rows[4][2:] == ("44.00 [43.00, 45.00]", "–", "–", "–")  # the paper does not say it
-
-
-def test_table_9_of_a_generated_world_has_no_columns_of_the_paper() -> None:
-    head, *rows = lines(table("table9", view({"summary": accuracies()}, synthetic=True)))
-    assert head == ("Text", "fasttext-emotion")
-    assert len(rows) == 3
 
 
 # --- beyond the paper ---------------------------------------------------------------------------

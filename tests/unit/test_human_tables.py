@@ -12,11 +12,10 @@ import pytest
 import yaml
 
 from tasktransfer.designs import load_config
-from tasktransfer.designs.empathetic import human_frames
 from tasktransfer.designs.empathetic.frames import FRAMES
 from tasktransfer.designs.empathetic.human import read_ratings
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
-from tasktransfer.errors import ConfigError, DataError
+from tasktransfer.errors import ConfigError
 from tasktransfer.present.tables import PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frame, Frames
 from tasktransfer.results.metadata import Metadata
@@ -131,17 +130,6 @@ def test_only_the_files_that_are_named_give_tables(tmp_path: Path) -> None:
     assert {*frames_for(load(tmp_path, None))} == set()
     with pytest.raises(ConfigError, match=r"human: The section contains no file\. Add ratings or"):
         load(tmp_path, {})
-
-
-def test_a_wrong_line_is_named(tmp_path: Path) -> None:
-    files = write_judgements(tmp_path)
-    Path(files["ratings"]).write_text(
-        "model,instance,rater,empathy,relevance,fluency\nGold,0,a,9,1,1\n"
-    )
-    config = load(tmp_path, files)
-    study = cast(Study, SimpleNamespace(config=config))
-    with pytest.raises(DataError, match=r"ratings\.csv:2: The column empathy contains '9'"):
-        human_frames.make_agreement(Frames(study, {}, Metadata("planted", "digest", False, 1)))
 
 
 def test_a_study_without_human_judgements_keeps_its_digest(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from small_splits import build_split
 from test_resume import KilledError, Killing, outcome, snapshots
 from transformers import BertConfig, BertModel
 
@@ -18,7 +19,6 @@ from tasktransfer.core.fidelity import DEFAULT
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers.dropout import use_fast_dropout
-from tasktransfer.layers.ragged import build_ragged
 from tasktransfer.models.dual_encoder import DualEncoder
 from tasktransfer.models.recipe import duplicate_encoder
 from tasktransfer.tasks.card import MetricSpec, Prompt, Task
@@ -40,31 +40,15 @@ FEELING = Task(
 )  # fmt: skip
 
 
-def get_split(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> EncodedSplit:
+def draw_split(task: str, sequences: int, labels: Sequence[Sequence[int]]) -> EncodedSplit:
     chance = np.random.default_rng(3)
-    rows = [
-        chance.integers(4, 60, chance.integers(3, 9)).astype(np.int32)
-        for _ in range(ROWS * sequences)
-    ]
-    return EncodedSplit(
-        task=task,
-        instance=np.arange(ROWS, dtype=np.int32),
-        output=np.zeros(ROWS, np.int32),
-        first_sequence=np.arange(0, ROWS * sequences + 1, sequences, dtype=np.int32),
-        sequences=build_ragged(rows),
-        second_starts=np.zeros(ROWS * sequences, np.int32),
-        labels=build_ragged([np.array(one, np.int32) for one in labels]),
-        offsets=build_ragged([np.zeros(0, np.int32)] * ROWS),
-        ids=[str(i) for i in range(ROWS)],
-        dialogue_ids=[str(i) for i in range(ROWS)],
-        targets=[("x",)] * ROWS,
-        contexts=[""] * ROWS,
-    )
+    rows = [chance.integers(4, 60, chance.integers(3, 9)) for _ in range(ROWS * sequences)]
+    return build_split(task, rows, sequences, labels=labels)
 
 
 SPLITS = {
-    "reply": get_split("reply", 2, [[]] * ROWS),
-    "feeling": get_split("feeling", 1, [[i % 3] for i in range(ROWS)]),
+    "reply": draw_split("reply", 2, [[]] * ROWS),
+    "feeling": draw_split("feeling", 1, [[i % 3] for i in range(ROWS)]),
 }
 
 

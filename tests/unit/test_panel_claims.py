@@ -15,11 +15,9 @@ from tasktransfer.designs.panel.collect import _count_utterances
 from tasktransfer.designs.panel.config import PanelConfig
 from tasktransfer.designs.panel.encoders import describe_cosines
 from tasktransfer.designs.panel.ratings import exchange_contexts
-from tasktransfer.designs.panel.shown_columns import mark_uncertain
 from tasktransfer.designs.panel.sources.corpora import CorpusDialogue
 from tasktransfer.designs.panel.sources.dataset import _convert_dialogue
 from tasktransfer.models.representation import compute_representations
-from tasktransfer.present.columns import make_estimate_column
 from tasktransfer.results.common_frames import describe_record_limits
 from tasktransfer.tasks.card import Instance
 
@@ -92,11 +90,3 @@ def test_exchanged_items_have_the_context_of_another_item() -> None:
             before.id, before.dialogue_id, before.query,
         )  # fmt: skip
     assert {item.context for item in exchanged} == {item.context for item in items}
-
-
-def test_a_difference_is_marked_by_the_rule_of_the_answer() -> None:
-    column = mark_uncertain(make_estimate_column("difference", "", "+.1f"))
-    row = {"difference": 5.0, "low": 1.0, "high": 9.0, "q": 0.01, "seeds_low": 1.0}
-    assert not column.show({**row, "seeds_high": 9.0}).endswith("°")
-    assert column.show({**row, "seeds_low": -3.0, "seeds_high": 13.0}).endswith("°")
-    assert column.show({**row, "seeds_high": 9.0, "q": 0.2}).endswith("°")

@@ -4,42 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
 
+from planned_presets import PRESETS, plan_preset
 from tasktransfer.config import generate_schema
 from tasktransfer.core.nodes import Data
-from tasktransfer.core.plan import Plan
-from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs import load_config
-from tasktransfer.designs.panel.config import PanelConfig
-from tasktransfer.designs.panel.plan import plan_study
+from tasktransfer.designs import DESIGNS, load_config
 from tasktransfer.designs.panel.substitutes import list_substitutes
 from tasktransfer.errors import ConfigError
-from tasktransfer.results.revisions import Revisions
-
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
-
 
 pytestmark = pytest.mark.usefixtures("datasets_of_one_test")
 
 
-def planned(preset: str, **changes: Any) -> tuple[PanelConfig, Plan]:
-    config = load_config(PRESETS / f"{preset}.yaml", changes)
-    assert isinstance(config, PanelConfig)
-    models = {
-        model.name: ModelSpec(model.name, model.family, f"w-{model.name}", model.max_length)
-        for model in config.models
-    }
-    return config, plan_study(config, Revisions({config.dataset: "r"}, models))
-
-
 def test_the_paper_has_120_trainings_and_1280_few_shot_and_3_of_response_selection() -> None:
-    _, made = planned("panel")
+    _, made = plan_preset("panel")
     kinds = Counter(stage.kind for stage in made.stages)
     assert kinds == {
         "joint": 10, "expert": 50, "whole": 50, "single": 10, "few": 1280, "selection": 3,
@@ -48,7 +30,7 @@ def test_the_paper_has_120_trainings_and_1280_few_shot_and_3_of_response_selecti
 
 
 def test_stages_are_those_of_section_6_c() -> None:
-    config, made = planned("panel", seeds=1, few_shot=None, selection=None)
+    config, made = plan_preset("panel", seeds=1, few_shot=None, selection=None)
     by_kind: dict[str, list[Any]] = {}
     for stage in made.stages:
         by_kind.setdefault(stage.kind, []).append(stage)
@@ -72,28 +54,9 @@ def test_stages_are_those_of_section_6_c() -> None:
         assert stage.model.adapter_reduction is None
 
 
-def test_the_input_of_heads_does_not_change_the_cosines() -> None:
-    def digests(reads: str) -> dict[str, str]:
-        models = [{"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 64}]
-        labeller = {"model": "m"}
-        _, made = planned(
-            "panel-demo",
-            models=[{**models[0], "reads": reads}],
-            labeller=labeller,
-            seeds=1,
-            selection={"domain": "Harbour", "cosine": True},
-        )
-        return {run.method: run.evaluations[0].digest for run in made.runs if run.evaluations}
-
-    token, pooler = digests("first_token"), digests("pooler")
-    changed = {method for method in token if token[method] != pooler[method]}
-    cosines = {"cosine-last", "cosine-whole", "cosine-max", "selection-cosine"}
-    assert {*token} - changed == cosines
-
-
 def test_exchanged_contexts_are_rated_by_the_same_models() -> None:
-    _, without = planned("panel-demo", controls=[])
-    _, made = planned("panel-demo", controls=["exchanged"])
+    _, without = plan_preset("panel-demo", controls=[])
+    _, made = plan_preset("panel-demo", controls=["exchanged"])
     assert {node.digest for node in without.nodes} < {node.digest for node in made.nodes}
     own = {(r.about["domain"], r.seed): r for r in made.runs if r.method == "panel"}
     exchanged = [run for run in made.runs if run.method == "panel-exchanged"]
@@ -106,8 +69,8 @@ def test_exchanged_contexts_are_rated_by_the_same_models() -> None:
 
 def test_merging_trains_nothing() -> None:
     methods = ["panel", "panel-mean", "panel-max", "panel-min"]
-    _, panel = planned("panel", methods=methods[:1], seeds=1, few_shot=None, selection=None)
-    _, merged = planned("panel", methods=methods, seeds=1, few_shot=None, selection=None)
+    _, panel = plan_preset("panel", methods=methods[:1], seeds=1, few_shot=None, selection=None)
+    _, merged = plan_preset("panel", methods=methods, seeds=1, few_shot=None, selection=None)
     assert {s.digest for s in panel.stages} == {s.digest for s in merged.stages}
     outcomes = {run.method: run.outcome.starts for run in merged.runs}  # type: ignore[union-attr]
     assert {start.merged for start in outcomes["panel-max"]} == {"max"}
@@ -115,7 +78,7 @@ def test_merging_trains_nothing() -> None:
 
 
 def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single() -> None:
-    config, made = planned("panel-laptop")
+    config, made = plan_preset("panel-laptop")
     few = [stage for stage in made.stages if stage.kind == "few"]
     assert len(few) == 2 * 2 * 2  # methods, draws, by contexts and by items
     for stage in few:
@@ -126,12 +89,12 @@ def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single
         assert stage.selection.measure == "spearman"
         assert stage.tested == (task,)
     whole = dict(config.few_shot.model_dump(), train_encoder=True)  # type: ignore[union-attr]
-    _, made = planned("panel-laptop", few_shot=whole)
+    _, made = plan_preset("panel-laptop", few_shot=whole)
     assert {stage.trains for stage in made.stages if stage.kind == "few"} == {()}
 
 
 def test_one_leaks_filter_stands_before_everything_that_is_trained() -> None:
-    _, made = planned("panel-demo")
+    _, made = plan_preset("panel-demo")
     for stage in made.stages:
         if stage.kind == "few":  # rated sets train there
             continue
@@ -142,11 +105,11 @@ def test_one_leaks_filter_stands_before_everything_that_is_trained() -> None:
 
 
 def test_without_the_filter_every_digest_is_another() -> None:
-    _, filtered = planned("panel-demo")
-    _, leaky = planned("panel-demo", data={"leaks": {"drop": False}})
+    _, filtered = plan_preset("panel-demo")
+    _, leaky = plan_preset("panel-demo", data={"leaks": {"drop": False}})
     trained = [{s.digest for s in p.stages if s.kind != "few"} for p in (filtered, leaky)]
     assert not trained[0] & trained[1]
-    config, _ = planned("panel-demo", controls=["untrained", "leaky"])
+    config, _ = plan_preset("panel-demo", controls=["untrained", "leaky"])
     assert config.data.leaks.drop
 
 
@@ -154,20 +117,22 @@ def test_what_is_only_learnt_from_is_filtered_too() -> None:
     """Items of a set on which few-shot transfer is evaluated may leak like any other."""
     few = {"sets": ["Market_Tiny"], "draws": 1}
     rated = ["Harbour_Tiny", "Orchard_Tiny"]
-    _, made = planned("panel-demo", rated_sets=rated, few_shot=few)
+    _, made = plan_preset("panel-demo", rated_sets=rated, few_shot=few)
     against = [data.settings["against"] for data in made.derived if data.recipe == "without_leaks"]
     assert against == [[*rated, "Market_Tiny"]]
 
 
 def test_controls_train_nothing_but_what_they_are() -> None:
     """`untrained` is an evaluation of the released encoder; `leaky` is one training per method."""
-    _, plain = planned("panel-laptop", controls=[])
-    _, with_control = planned("panel-laptop", controls=["untrained"])
+    _, plain = plan_preset("panel-laptop", controls=[])
+    _, with_control = plan_preset("panel-laptop", controls=["untrained"])
     assert {s.digest for s in plain.stages} == {s.digest for s in with_control.stages}
     runs = [run for run in with_control.runs if run.method == "untrained"]
     assert len(runs) == len({run.evaluations[0].digest for run in runs}) > 0
-    _, leaky = planned("panel-laptop", controls=["leaky"], methods=["panel-mean", "single", "twin"])
-    _, other = planned("panel-laptop", controls=[], methods=["panel-mean", "single", "twin"])
+    _, leaky = plan_preset(
+        "panel-laptop", controls=["leaky"], methods=["panel-mean", "single", "twin"]
+    )
+    _, other = plan_preset("panel-laptop", controls=[], methods=["panel-mean", "single", "twin"])
     more = [s for s in leaky.stages if s.digest not in {o.digest for o in other.stages}]
     seeds = {s.seed for s in more}
     assert [(s.kind, s.seed) for s in more] == [(k, n) for n in seeds for k in ("single", "twin")]
@@ -175,7 +140,7 @@ def test_controls_train_nothing_but_what_they_are() -> None:
 
 def test_the_cosine_of_the_released_encoder_is_rated_in_every_study() -> None:
     for preset in ("panel", "panel-demo", "panel-laptop"):
-        _, made = planned(preset, controls=[])
+        _, made = plan_preset(preset, controls=[])
         cosines = [run for run in made.runs if run.method.startswith("cosine-")]
         assert [run.evaluations[0].settings["cosine"] for run in cosines] == [
             "last", "whole", "most",
@@ -199,7 +164,7 @@ def test_a_learning_rate_is_the_sections_or_trainings_or_the_papers() -> None:
 
     def rates(**changes: Any) -> dict[str, float]:
         training = {"learning_rate": None, **changes.pop("training", {})}
-        _, made = planned("panel-laptop", **{**every, "training": training, **changes})
+        _, made = plan_preset("panel-laptop", **{**every, "training": training, **changes})
         return {stage.kind: stage.training.learning_rate for stage in made.stages}
 
     paper = rates()
@@ -216,33 +181,36 @@ def test_a_learning_rate_is_the_sections_or_trainings_or_the_papers() -> None:
 
 
 def test_classifiers_read_the_first_token_unless_the_pooler_is_requested() -> None:
-    _, made = planned("panel-laptop")
+    _, made = plan_preset("panel-laptop")
     reads = {stage.kind: stage.model.reads for stage in made.stages}
     assert reads["twin"] == "pair"
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"first_token"}
     model = {"name": "minilm", "family": "encoder", "checkpoint": "./models/all-MiniLM-L6-v2"}
-    _, made = planned("panel-laptop", models=[{**model, "reads": "pooler"}])
+    _, made = plan_preset("panel-laptop", models=[{**model, "reads": "pooler"}])
     reads = {stage.kind: stage.model.reads for stage in made.stages}
     assert {reads[kind] for kind in ("joint", "expert", "single", "few")} == {"own_pooler"}
 
 
 def test_substitutes_are_named_where_they_apply() -> None:
-    laptop = list_substitutes(planned("panel-laptop")[0])
+    laptop = list_substitutes(plan_preset("panel-laptop")[0])
     assert laptop["RoBERTa-base"] == "models/all-MiniLM-L6-v2"
     assert "DailyDialog++" in laptop["DEB"]
     assert laptop["REDDIT conversations"] == "none"
-    paper = list_substitutes(planned("panel")[0])
+    paper = list_substitutes(plan_preset("panel")[0])
     assert "RoBERTa-base" not in paper
     assert "DEB" not in paper
 
 
-@pytest.mark.parametrize("path", sorted(PRESETS.glob("panel*.yaml")), ids=lambda path: path.name)
-def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
-    load_config(path)
-    of_design = generate_schema(PanelConfig)
-    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
-    on_disk = json.loads((PRESETS.parent / "schemas" / "panel.schema.json").read_text())
-    assert on_disk == of_design, "stale: make schemas"
+@pytest.mark.parametrize("design", ["empathetic", "panel", "probes"])
+def test_presets_are_right_by_code_and_by_schema(design: str) -> None:
+    schema = generate_schema(DESIGNS[design].config)
+    on_disk = json.loads((PRESETS.parent / "schemas" / f"{design}.schema.json").read_text())
+    assert on_disk == schema, "stale: make schemas"
+    presets = sorted(PRESETS.glob(f"{design}*.yaml"))
+    assert presets
+    for preset in presets:
+        load_config(preset)
+        jsonschema.validate(yaml.safe_load(preset.read_text()), schema)
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,15 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from constructed_frames import NO_STUDY
 from tasktransfer.designs.panel.answer import write_answer
 from tasktransfer.designs.panel.frames import AVERAGES, CORRELATIONS, EXPERTS, FEW, HITS
 from tasktransfer.designs.panel.names import OWN_MINUS_OTHERS
 from tasktransfer.designs.panel.printed import (
     compute_table3,
-    compute_table4,
     compute_table8,
     join_experts,
 )
 from tasktransfer.designs.panel.printed_transfer import compute_table5, compute_table7
-from tasktransfer.designs.panel.shown import build_analysis
 from tasktransfer.designs.panel.shown_columns import mark_uncertain
 from tasktransfer.designs.panel.source_runs import (
     is_correlation_source,
@@ -86,14 +83,6 @@ def test_table_3_has_the_papers_rows_and_columns_and_averages_over_the_same_sets
     assert topical["differs"] == "Average (TopicalChat) of 2 sets, here of 1 set"
     assert [*dict.fromkeys(shown.index.get_level_values("set"))][:2] == [*PERSONA[:2]]
     assert pd.isna(shown.loc[("average of 5: in-domain", "panel"), "published"])
-
-
-def test_beside_a_generated_world_stands_nothing_of_the_paper() -> None:
-    own = correlations(("panel", "Persona_USR", True, 50.0), ("panel-mean", "FED_Turn", False, 1.0))
-    frames = view_of(synthetic=True, correlations=own, averages=averages())
-    for table in (compute_table3(frames), compute_table4(frames), compute_table8(frames)):
-        assert "published" not in table
-        assert {*table["method"]} <= {"panel", "panel-mean"}
 
 
 def test_merged_experts_stand_in_table_8_and_the_mean_in_table_3_too() -> None:
@@ -186,19 +175,13 @@ def test_the_domains_expert_is_behind_its_set_and_all_are_behind_others() -> Non
     assert not is_transfer_source(few, run("single", 4, domain=""))
 
 
-def test_a_correlation_that_is_not_sure_is_marked() -> None:
+def test_what_is_not_significant_is_marked_by_the_rule_of_the_answer() -> None:
     cell = mark_uncertain(make_estimate_column("value", "", ".1f"))
-    assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.04}) == "5.0 [1.0, 9.0]"
-    assert cell.show({"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.06}) == "5.0 [1.0, 9.0]°"
-
-
-def test_names_of_tables_and_figures_are_distinct_and_have_captions() -> None:
-
-    analysis = build_analysis(NO_STUDY)
-    declared = [*analysis.tables, *analysis.figures]
-    assert len({each.name for each in declared}) == len(declared)
-    for each in declared:
-        assert 0 < analysis.read_caption(each.name, each.caption).count(".") < 6, each.name
+    row = {"value": 5.0, "low": 1.0, "high": 9.0, "q": 0.04}
+    assert cell.show(row) == "5.0 [1.0, 9.0]"
+    assert cell.show({**row, "q": 0.06}) == "5.0 [1.0, 9.0]°"
+    assert not cell.show({**row, "seeds_low": 1.0, "seeds_high": 9.0}).endswith("°")
+    assert cell.show({**row, "seeds_low": -3.0, "seeds_high": 13.0}).endswith("°")
 
 
 # --- the answer -----------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from tasktransfer.stats.clustered import (
     compute_reliability,
     compute_split_half_agreement,
     compute_williams_test,
-    resample_spearman,
 )
 from tasktransfer.stats.draws import sample_unit_weights
 from tasktransfer.stats.shares import compute_wilson_interval
@@ -115,44 +114,6 @@ def test_a_rater_that_tells_nothing_apart_has_0_and_not_nan() -> None:
     assert not found["averages"]["value"].isna().any()
 
 
-def test_averages_are_means_over_sets() -> None:
-    found = made(*studied())
-    for method in ("panel", "single"):
-        each = found["correlations"][found["correlations"]["method"] == method]["value"]
-        assert number(found["averages"], "value", method=method, over="all") == pytest.approx(
-            each.mean()
-        )
-    assert found["averages"]["over"].unique().tolist() == [
-        "Harbour", "in-domain", "out-of-domain", "all",
-    ]  # fmt: skip
-
-
-def test_exchanged_contexts_are_compared_with_the_same_methods() -> None:
-    ratings, items = studied()
-    mine = ratings[ratings["method"] == "panel"]
-    control = mine.assign(method="panel-exchanged", value=mine["value"].to_numpy()[::-1])
-    order = {"set": SETS, "domain": DOMAINS, "method": ("panel", "single", "panel-exchanged")}
-    found = make_frames(FRAMES, order, ratings=pd.concat([ratings, control]), items=items)
-    pairs = {*found["tests"][["method", "against"]].itertuples(index=False, name=None)}
-    assert ("panel", "panel-exchanged") in pairs
-    assert not [pair for pair in pairs if pair[0] == "panel-exchanged"]
-    assert ("single", "panel-exchanged") not in pairs
-    assert number(found["averages"], "seeds", method="panel-exchanged", over="all") == 3
-    assert "panel-exchanged" not in set(found["experts"]["method"])
-
-
-def test_the_own_expert_is_compared_with_the_others() -> None:
-    found = made(*studied())["experts"]
-    of = {"method": "panel", "expert": OWN_MINUS_OTHERS, "set": "Harbour_Tiny"}
-    assert number(found, "low", **of) > 0
-    own = number(found, "value", method="panel", expert="Harbour", set="Harbour_Tiny")
-    others = [
-        number(found, "value", method="panel", expert=domain, set="Harbour_Tiny")
-        for domain in DOMAINS[1:]
-    ]
-    assert number(found, "value", **of) == pytest.approx(own - np.mean(others))
-
-
 def test_two_raters_are_compared_on_the_seeds_that_both_have() -> None:
     """The mean of three seeds' ratings is more reliable than that of two.
 
@@ -173,44 +134,6 @@ def test_two_raters_are_compared_on_the_seeds_that_both_have() -> None:
         for column in columns_:
             wanted = number(without[table], column, **of, **where)
             assert number(found[table], column, **of, **where) == pytest.approx(wanted)
-
-
-def test_williams_is_on_mean_ratings_and_per_seed() -> None:
-    ratings, items = studied()
-    found = made(ratings, items)["tests"]
-    some = found[(found["method"] == "panel") & (found["against"] == "single")]
-    assert some["seed"].tolist() == ["mean", "0", "1", "2"] * 2
-    gold = items[items["set"] == "Harbour_Tiny"]["gold"].to_numpy(float)
-    of = ratings[ratings["set"] == "Harbour_Tiny"]
-    means = [
-        of[(of["method"] == method) & (of["domain"] == domain)]
-        .groupby("item", sort=False)["value"].mean().to_numpy(float)
-        for method, domain in (("panel", "Harbour"), ("single", ""))
-    ]  # fmt: skip
-    wanted = compute_williams_test(
-        compute_spearman(means[0], gold),
-        compute_spearman(means[1], gold),
-        compute_spearman(*means),
-        len(gold),
-    )
-    where = {"method": "panel", "against": "single", "set": "Harbour_Tiny", "seed": "mean"}
-    assert number(found, "t", **where) == pytest.approx(wanted[0])
-    assert number(found, "t_p", **where) == pytest.approx(wanted[1])
-    means_alone = found["seed"] == "mean"
-    assert found.loc[~means_alone, ["q", "t_q"]].isna().all(axis=None), "each is of one run"
-    q = found.loc[means_alone, "q"].to_numpy(float)
-    assert (q >= found.loc[means_alone, "p"].to_numpy(float) - 1e-12).all()
-
-
-def test_contexts_are_resampled_whole() -> None:
-    """Responses that repeat within a context add no certainty."""
-    random = np.random.default_rng(1)
-    gold, said = random.random((2, 40))
-    repeated = np.repeat(gold, 25), np.repeat(said, 25)
-    draws = random.multinomial(40, np.full(40, 1 / 40), size=400).astype(np.float32)
-    alone = resample_spearman(gold, said, draws)
-    together = resample_spearman(*repeated, np.repeat(draws, 25, axis=1))
-    assert together == pytest.approx(alone)
 
 
 def test_williams_leaves_no_test_without_a_difference() -> None:

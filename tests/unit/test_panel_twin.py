@@ -44,25 +44,8 @@ from tasktransfer.training.tiny import create_tokenizer
 
 CPU = torch.device("cpu")
 
-WORDS = [
-    "the",
-    "boat",
-    "is",
-    "red",
-    "and",
-    "old",
-    ".",
-    "where",
-    "now",
-    "?",
-    "we",
-    "go",
-    "home",
-    "to",
-    "see",
-    "it",
-    "there",
-]
+SPOKEN = "the boat is red and old . where now ? we go home to see it there"
+WORDS = SPOKEN.split()
 CARD = make_pair_task("Harbour", "PanelTiny", "for tests")
 SAID = (
     (("the boat is red .", "where now ?"), "we go home ."),
@@ -75,7 +58,7 @@ SAID = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a small BERT with a pooler, and its tokenizer."""
     place = tmp_path_factory.mktemp("bert")
-    tokenizer = create_tokenizer("encoder", [" ".join(WORDS)] * 3)
+    tokenizer = create_tokenizer("encoder", [SPOKEN] * 3)
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = BertConfig(vocab_size=len(tokenizer), intermediate_size=32, **shape)

@@ -13,13 +13,13 @@ import torch
 import yaml
 from test_probe_word_control import build_estimates
 
+from planned_presets import plan_file, plan_preset
 from small_models import Loader
 from tasktransfer.core.nodes import Fit
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec
 from tasktransfer.designs import load_config
 from tasktransfer.designs.probes.figures import plot_f1_by_layer
 from tasktransfer.designs.probes.intervals import build_layers, compare_with_words
-from tasktransfer.designs.probes.plan import plan_study
 from tasktransfer.designs.probes.printed import summarise_layers
 from tasktransfer.encoding.tokenizer import load_tokenizer
 from tasktransfer.errors import ConfigError, ModelError
@@ -35,9 +35,7 @@ from tasktransfer.results import layer_folders
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.layer_folders import get_layer_folder_name, list_needed_layer_folders
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.revisions import Revisions
 
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 CPU = torch.device("cpu")
 TEXTS = [f"I am glad today , {'very ' * (number % 7)}much so" for number in range(10)]
 
@@ -115,28 +113,21 @@ def test_what_cannot_be_probed_is_refused_with_its_line(
         load_config(write_config(tmp_path, **model))
 
 
-def plan_file(file: Path) -> Any:
-    config: Any = load_config(file)
-    revisions = Revisions(
-        dict.fromkeys(config.dataset_names, "0" * 64),
-        {m.name: ModelSpec(m.name, m.family, f"w{m.name}", m.max_length) for m in config.models},
-    )
-    return plan_study(config, revisions)
-
-
 def test_each_layer_is_a_node_and_the_last_layer_alone_is_as_before(tmp_path: Path) -> None:
-    every = plan_file(write_config(tmp_path, layers="all"))
+    every = plan_file(write_config(tmp_path, layers="all"))[1]
     assert {run.method for run in every.runs} == {"words", "layer 0", "layer 1", "layer 2"}
     layers = [fit for fit in every.fits if "layer" in fit.settings]
     assert sorted(fit.settings["layer"] for fit in layers) == [0, 1, 2]
     assert len({get_layer_folder_name(fit) for fit in layers}) == 1
-    some = plan_file(write_config(tmp_path, layers=[2, 0]))
+    some = plan_file(write_config(tmp_path, layers=[2, 0]))[1]
     assert {fit.digest for fit in some.fits} < {fit.digest for fit in every.fits}
-    (alone,) = [f for f in plan_file(write_config(tmp_path)).fits if f.learner == "probes"]
+    (alone,) = [f for f in plan_file(write_config(tmp_path))[1].fits if f.learner == "probes"]
     assert {"layer", "pooling"}.isdisjoint(alone.settings)
     assert alone.settings["representation"] == "mean"
     (last,) = [
-        f for f in plan_file(write_config(tmp_path, pooling="last")).fits if f.learner == "probes"
+        f
+        for f in plan_file(write_config(tmp_path, pooling="last"))[1].fits
+        if f.learner == "probes"
     ]
     assert last.settings["representation"] == "last"
 
@@ -153,7 +144,7 @@ def test_the_presets_are_planned_without_weights(
     preset: str, layers: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    runs = plan_file(PRESETS / f"{preset}.yaml").runs
+    runs = plan_preset(preset)[1].runs
     found = {(r.model, r.method) for r in runs if r.method.startswith("layer")}
     assert {model: sum(m == model for m, _ in found) for model in layers} == layers
 
@@ -164,7 +155,7 @@ def test_the_presets_are_planned_without_weights(
 def test_the_first_fit_computes_all_layers_and_the_others_read_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planned = plan_file(write_config(tmp_path, layers=[0, 2]))
+    planned = plan_file(write_config(tmp_path, layers=[0, 2]))[1]
     fits = [fit for fit in planned.fits if "layer" in fit.settings]
     calls = []
 

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tasktransfer.core.specs import ModelSpec
+from planned_presets import PRESETS, plan_preset
 from tasktransfer.designs import load_config
 from tasktransfer.designs.probes import published
 from tasktransfer.designs.probes.claims import correlate_bleu
 from tasktransfer.designs.probes.collect import list_probed_rows
 from tasktransfer.designs.probes.figures import drop_duplicate_snapshots
 from tasktransfer.designs.probes.intervals import build_intervals, gather_classifier_cells
-from tasktransfer.designs.probes.plan import plan_study
 from tasktransfer.designs.probes.printed import (
     average_by_difficulty,
     find_probes_not_above_prior,
@@ -28,12 +27,10 @@ from tasktransfer.designs.probes.substitutes import list_recorded_substitutes, l
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.revisions import Revisions
 from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import Scored, score_tallies
 from tasktransfer.stats.grouped_correlation import compute_grouped_correlation
 
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 PROBES = ("RecentTopic", "AllSlots", "Coin")
 REAL = Metadata("s", "0" * 64, False, 1)
 
@@ -77,24 +74,6 @@ def test_what_the_released_code_selects_by_fills_the_rows_of_bleu() -> None:
     assert chosen.loc["RecentTopic", "seeds"] == 2
     groups = average_by_difficulty(chosen.reset_index(), REAL).set_index("groups")["group"]
     assert groups.to_dict() == {"as used": "hard", "as printed": "medium"}
-
-
-def test_all_measures_choose_among_the_same_snapshots() -> None:
-    """Only probed snapshots have word vectors, and METEOR is best at one that is not probed."""
-    told = rounds(
-        {
-            "bleu2": [9, 1, 2, 5, 4],
-            "rouge_l": [9, 8, 2, 3, 4],
-            "meteor": [9, 2, 8, 1, 3],
-            "vectors": [0, np.nan, np.nan, -3, -1],
-        }
-    )
-    chosen = select_snapshots_by_measures(
-        scores({"untrained": 0, "best": 3, "last": 4}), told, "bleu2"
-    )
-    assert set(chosen["seeds"]) == {2}
-    by = chosen[chosen["probe"] == "AllSlots"].set_index("selected_by")["f1"]
-    assert by.to_dict() == {"BLEU": 30, "F1": 40, "METEOR": 40, "BERT": 40}
 
 
 def test_the_published_mean_is_shown_next_to_the_same_probes_only() -> None:
@@ -270,12 +249,7 @@ def chosen_7(stage: Any) -> dict[str, Any]:
 
 def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
     """Without a separate fit, because its weights are those of an epoch."""
-    every = load_config(PRESETS / "probes.yaml", {"probes": {"snapshots": "all"}, "seeds": 1})
-    revisions = Revisions(
-        dict.fromkeys(every.dataset_names, "0" * 64),
-        {m.name: ModelSpec(m.name, m.family, m.recipe or "", m.max_length) for m in every.models},
-    )
-    planned = plan_study(every, revisions)  # type: ignore[arg-type]
+    every, planned = plan_preset("probes", probes={"snapshots": "all"}, seeds=1)
     names = ("micro_f1", "prior_f1", "shuffled_f1", "selectivity", "minority_f1")
     measures = dict.fromkeys((*names, "classes", "train_rows"), 1.0)
     task = "_".join(AT)
@@ -296,7 +270,7 @@ def test_where_all_epochs_are_probed_the_best_one_has_its_name_too() -> None:
         for stage in planned.stages
     }
     runs = [run for run in planned.runs if (run.about["corpus"], run.about["probe"]) == AT]
-    rows = pd.DataFrame(list_probed_rows(every, runs, {**best, **told}))  # type: ignore[arg-type]
+    rows = pd.DataFrame(list_probed_rows(every, runs, {**best, **told}))
     by_model = rows[rows[2] == "best"]
     assert len(by_model) == 5
     assert set(by_model[3]) == set(by_model[6]) == {7}

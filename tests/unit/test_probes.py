@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 import yaml
 from safetensors.numpy import save_file
 
-from tasktransfer.config import generate_schema
-from tasktransfer.core.specs import ModelSpec
-from tasktransfer.designs import DESIGNS, load_config, open_study
+from planned_presets import PRESETS, plan_preset
+from tasktransfer.designs import load_config, open_study
 from tasktransfer.designs.probes.figures import read_judgements, resample_ties
-from tasktransfer.designs.probes.plan import map_word_count_names, plan_study
+from tasktransfer.designs.probes.plan import map_word_count_names
 from tasktransfer.designs.probes.word_vectors import read_vectors, score_agreement
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.fits.mlp_probes import fit_mlp
@@ -28,10 +25,7 @@ from tasktransfer.fits.probes import (
     shuffle_labels_by_type,
 )
 from tasktransfer.jobs.probe_job import check_held_out_dialogues, select_sample
-from tasktransfer.results.revisions import Revisions
 from tasktransfer.tasks.card import Instance
-
-PRESETS = Path(__file__).resolve().parents[2] / "workflow" / "presets"
 
 
 def instance(number: int, target: tuple[str, ...], kind: str = "a") -> Instance:
@@ -249,22 +243,14 @@ def test_word_vectors_of_an_encoder_are_its_input_embeddings_of_whole_words(tmp_
 # --- plan and config ----------------------------------------------------------------------------
 
 
-def of_preset(name: str, **probes: Any) -> Any:
-    config = load_config(PRESETS / name, {"probes": probes} if probes else None)
-    revisions = Revisions(
-        dict.fromkeys(config.dataset_names, "0" * 64),
-        {model.name: spec(model) for model in config.models},
-    )
-    return plan_study(config, revisions)  # type: ignore[arg-type]
-
-
-def spec(model: Any) -> Any:
-    return ModelSpec(model.name, model.family, model.recipe or "sha256:0", model.max_length)
+def of_preset(**probes: Any) -> Any:
+    """Return the plan of the paper's preset with other keys of its section ``probes``."""
+    return plan_preset("probes", **({"probes": probes} if probes else {}))[1]
 
 
 @pytest.mark.parametrize(("snapshots", "probes"), [(None, 855), ("all", 7410)])
 def test_the_papers_plan(snapshots: str | None, probes: int) -> None:
-    planned = of_preset("probes.yaml", **({"snapshots": snapshots} if snapshots else {}))
+    planned = of_preset(**({"snapshots": snapshots} if snapshots else {}))
     assert len(planned.stages) == 30
     assert sum(run.method != "words" for run in planned.runs) == probes
     fits = [fit for fit in planned.fits if fit.learner == "probes"]
@@ -274,17 +260,17 @@ def test_the_papers_plan(snapshots: str | None, probes: int) -> None:
 
 
 def test_no_two_seeds_share_a_fit_and_defaults_stay_out_of_identities() -> None:
-    fits = of_preset("probes.yaml").fits
+    fits = of_preset().fits
     assert len({fit.digest for fit in fits}) == len(fits)
     probing = next(fit for fit in fits if fit.learner == "probes")
     assert not {"mlp", "release_compat", "limit_train"} & probing.identity["settings"].keys()
-    other = of_preset("probes.yaml", release_compat=True)
+    other = of_preset(release_compat=True)
     assert next(f for f in other.fits if f.on).settings["representation"] == "sum"
     assert {stage.selection.measure for stage in other.stages} == {"bleu2_exchanged"}
 
 
 def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> None:
-    plain, more = of_preset("probes.yaml"), of_preset("probes.yaml", word_vectors="glove.txt")
+    plain, more = of_preset(), of_preset(word_vectors="glove.txt")
     assert len(more.evaluations) == 30 * 3
     assert {node.digest for node in plain.fits} == {node.digest for node in more.fits}
     assert {node.split for node in more.evaluations} == {"dev"}
@@ -292,13 +278,8 @@ def test_word_vectors_ask_what_each_snapshot_says_and_change_no_other_node() -> 
 
 def trainings(**changed: Any) -> dict[str, set[str]]:
     """Return model → digests of its trainings, in the paper's preset with changes."""
-    config = load_config(PRESETS / "probes.yaml", changed)
-    revisions = Revisions(
-        dict.fromkeys(config.dataset_names, "0" * 64),
-        {model.name: spec(model) for model in config.models},
-    )
     digests: dict[str, set[str]] = {}
-    for stage in plan_study(config, revisions).stages:  # type: ignore[arg-type]
+    for stage in plan_preset("probes", **changed)[1].stages:
         digests.setdefault(stage.model.name, set()).add(stage.digest)
     return digests
 
@@ -330,14 +311,14 @@ def test_a_key_that_recurrent_models_do_not_read_changes_the_transformer_alone(
 
 
 def test_where_a_word_is_looked_for_is_not_part_of_probes_that_ask_for_none() -> None:
-    usual, other = of_preset("probes.yaml"), of_preset("probes.yaml", wordcont_text="target")
+    usual, other = of_preset(), of_preset(wordcont_text="target")
     kept = {fit.digest for fit in usual.fits} & {fit.digest for fit in other.fits}
     assert {f.data.name for f in usual.fits if f.digest in kept} == {"MultiWOZ"}
     assert {f.data.name for f in usual.fits if f.digest not in kept} == {"PersonaChat"}
 
 
 def test_counts_of_words_are_of_what_the_encoders_read() -> None:
-    words = [fit for fit in of_preset("probes.yaml").fits if fit.learner == "probes_of_words"]
+    words = [fit for fit in of_preset().fits if fit.learner == "probes_of_words"]
     assert [fit.settings["reads"] for fit in words] == [{"max_length": 100}] * 2
     config = load_config(PRESETS / "probes.yaml", {"models": with_lengths(50, 100, 50, 50, 50)})
     named = map_word_count_names(config)  # type: ignore[arg-type]
@@ -368,15 +349,6 @@ def with_lengths(*lengths: int) -> list[dict[str, Any]]:
 def test_what_cannot_be_is_refused(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(PRESETS / "probes.yaml", changed)
-
-
-@pytest.mark.parametrize("path", sorted(PRESETS.glob("probes*.yaml")), ids=lambda path: path.name)
-def test_presets_are_right_by_code_and_by_schema(path: Path) -> None:
-    load_config(path)
-    of_design = generate_schema(DESIGNS["probes"].config)
-    jsonschema.validate(yaml.safe_load(path.read_text()), of_design)
-    on_disk = json.loads((PRESETS.parent / "schemas" / "probes.schema.json").read_text())
-    assert on_disk == of_design, "stale: make schemas"
 
 
 def test_the_laptop_plans(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -91,38 +90,6 @@ def test_a_sheet_is_blind_and_has_no_address() -> None:
     assert all(item.id in page for item in sheets.sheets["rater-1"])
     speakers = re.findall(r'class="who">(\w+)', page)
     assert speakers == ["Speaker", "Listener", "Speaker"] * (2 * len(MODELS) + CHECKS)
-
-
-class Form(HTMLParser):
-    """Radio buttons without a label, and regions without a heading."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.bare = 0
-        self.labelled: list[str] = []
-        self.ids: set[str] = set()
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.ids.add(str(given.get("id")))
-        if named := given.get("aria-labelledby"):
-            self.labelled.append(named)
-        if tag == "input":
-            self.bare += not {"label", "fieldset"} <= set(self.open)
-        elif tag not in ("meta", "link"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-@pytest.mark.parametrize("kind", ["ratings", "pairs"])
-def test_every_button_has_a_label_in_a_group_with_a_legend(kind: Kind) -> None:
-    form = Form(render_sheet(plan(kind), "rater-2"))
-    assert not form.open and not form.bare
-    assert form.labelled and {*form.labelled} <= form.ids
 
 
 def test_equal_replies_are_rated_once_and_not_compared() -> None:

@@ -168,17 +168,6 @@ def test_a_wrong_context_is_seen(study: Study, method: str, rated: str) -> None:
     assert ratings_of(study, run, rated, wrong=True) < right - 30
 
 
-@pytest.mark.parametrize("rated", BY_TOPIC)
-def test_exchanged_contexts_are_a_row_of_the_tables(study: Study, rated: str) -> None:
-    """With the contexts of other items, the panel is no better than the response alone."""
-    right, wrong = (
-        told(study, "correlations", "value", method=method, set=rated)
-        for method in ("panel", "panel-exchanged")
-    )
-    assert wrong < min(RESPONSE_ALONE, right - 15)
-    assert told(study, "correlations", "seeds", method="panel-exchanged", set=rated) == SEEDS
-
-
 def test_an_untrained_model_is_within_noise_of_0(study: Study) -> None:
     ends = (told(study, "averages", e, method="untrained", over="all") for e in ("low", "high"))
     low, high = ends
