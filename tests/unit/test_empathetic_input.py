@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,6 @@ import yaml
 from tasktransfer import datasets
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.data.recipes import Ingredients
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import load_config
 from tasktransfer.designs.empathetic.collect import make_labels, make_shared
 from tasktransfer.designs.empathetic.frames import FRAMES
@@ -41,14 +40,9 @@ OPEN = EMPATHETIC_DIALOGUES.reader.open
 
 
 @pytest.fixture(scope="module", autouse=True)
-def known() -> Iterator[None]:
-    """Register the design's datasets during these tests."""
-    before = dict(DATASETS)
+def known() -> None:
     for dataset in (EMPATHETIC_DIALOGUES, *ADDITIONAL_DATASETS):
         datasets.add_dataset(dataset)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
 
 
 @pytest.fixture

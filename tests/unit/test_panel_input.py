@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import pytest
 from tasktransfer import datasets
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.data.recipes import Ingredients
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel import leaks, pairs, ratings, selection
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.cards import TINY_RATED
@@ -29,13 +28,8 @@ Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def known() -> Iterator[None]:
-    """Register the design's datasets during these tests."""
-    before = dict(DATASETS)
+def known() -> None:
     datasets.add_dataset(PANEL_TINY)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
 
 
 @pytest.fixture

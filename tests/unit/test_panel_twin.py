@@ -20,9 +20,9 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import RobertaProcessing
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, RobertaConfig, RobertaModel
 
+from tasktransfer import datasets
 from tasktransfer.core.nodes import Data, Evaluation, Outcome
 from tasktransfer.core.specs import ModelSpec, Reads, Training
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.panel.sources.cards import make_pair_task
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
 from tasktransfer.designs.panel.sources.pair_instances import FITS, make_instance
@@ -207,28 +207,22 @@ def test_the_cosine_of_what_was_said_last_of_all_and_of_the_nearest(
 ) -> None:
     model = ModelSpec("bert", "encoder", "sha256:0", 32)
     data = Data("PanelTiny", "r")
-    before = DATASETS.get("PanelTiny")
-    DATASETS["PanelTiny"] = PANEL_TINY
-    try:
-        asked = Evaluation(
-            Outcome((), model=model), data, "Harbour", ("closeness",), settings={"cosine": what}
-        )
-        encoded = folder.parent / f"encoded-{what}"
-        encoded.mkdir()
-        (encoded / "tokenizer").symlink_to(folder)
-        places = EvaluationInputs(
-            {(data, "bert"): encoded},
-            lambda start: "",
-            base=lambda name: str(folder),
-            beside=lambda name: None,
-            revision=lambda name: None,
-            hardware=Hardware(),
-        )
-        found = predict_cosine_ratings(asked, asked.of, places, instances())  # type: ignore[arg-type]
-    finally:
-        DATASETS.pop("PanelTiny")
-        if before is not None:
-            DATASETS["PanelTiny"] = before
+    datasets.add_dataset(PANEL_TINY)
+    asked = Evaluation(
+        Outcome((), model=model), data, "Harbour", ("closeness",), settings={"cosine": what}
+    )
+    encoded = folder.parent / f"encoded-{what}"
+    encoded.mkdir()
+    (encoded / "tokenizer").symlink_to(folder)
+    places = EvaluationInputs(
+        {(data, "bert"): encoded},
+        lambda start: "",
+        base=lambda name: str(folder),
+        beside=lambda name: None,
+        revision=lambda name: None,
+        hardware=Hardware(),
+    )
+    found = predict_cosine_ratings(asked, asked.of, places, instances())  # type: ignore[arg-type]
     for value, (context, response) in zip(found.values, SAID, strict=True):
         texts = [*chosen(context), response]
         *others, own = compute_representations(folder, folder, "encoder", texts, 32, device=CPU)

@@ -5,17 +5,13 @@ A classifier trained on many situations helps a retrieval model that has only fe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
 
-from empathetic_study import make
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected_tables, write_statistics
+from empathetic_study import make_with_statistics
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +20,7 @@ DEMO = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empatheti
 
 
 @pytest.fixture(scope="module")
-def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFrame]:
+def differences(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Return the differences of P@1,20 from Base, by method."""
     folder = tmp_path_factory.mktemp("planted")
     config = yaml.safe_load(DEMO.read_text())
@@ -36,17 +32,9 @@ def differences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pd.DataFra
     config["retrieval"] = {"model": "retriever", "methods": ["base", "emoprepend-1"]}
     config["controls"], config["evaluation"]["pools"] = ["random"], []
     del config["generation"], config["classifier"]
-    (folder / "study.yaml").write_text(yaml.safe_dump(config))
-    before = dict(DATASETS)
-    study = open_study(folder / "study.yaml")
-    make(study)
-    design = get_design(study.config)
-    write_collected_tables(design, study, complete=True)
-    write_statistics(design, study)
+    study = make_with_statistics(config, folder / "study.yaml")
     frame = pd.read_parquet(Path(study.tables, "differences.parquet"))
-    yield frame[frame["measure"] == "p_at_1"].set_index("method")
-    DATASETS.clear()
-    DATASETS.update(before)
+    return frame[frame["measure"] == "p_at_1"].set_index("method")
 
 
 def test_labels_of_the_classifier_help(differences: pd.DataFrame) -> None:

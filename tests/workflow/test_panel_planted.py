@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +17,12 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from empathetic_study import make
+from empathetic_study import make_with_statistics
 from tasktransfer import datasets
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import cache_dataset, read_instances
-from tasktransfer.datasets import DATASETS
-from tasktransfer.designs import get_design, open_study
-from tasktransfer.designs.commands import write_collected_tables, write_statistics
 from tasktransfer.designs.panel.config import METHODS
 from tasktransfer.designs.panel.sources import tiny
 from tasktransfer.designs.panel.sources.dataset import PANEL_TINY
@@ -46,9 +42,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     folder = tmp_path_factory.mktemp("planted")
-    before = dict(DATASETS)
     datasets.add_dataset(PANEL_TINY)
     tiny.write_release(folder / "words", 0, 600)
     shutil.rmtree(folder / "words" / "ratings")  # without training texts
@@ -73,15 +68,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Study]:
     config["data"]["tiny_world"]["dialogues"] = 600
     config["training"]["precision"] = "float32"  # "auto" measures, and differs between machines
     del config["few_shot"], config["selection"]
-    (folder / "study.yaml").write_text(yaml.safe_dump(config))
-    opened = open_study(folder / "study.yaml")
-    make(opened)
-    design = get_design(opened.config)
-    write_collected_tables(design, opened, complete=True)
-    write_statistics(design, opened)
-    yield opened
-    DATASETS.clear()
-    DATASETS.update(before)
+    return make_with_statistics(config, folder / "study.yaml")
 
 
 def exchanged(items: list[Instance]) -> list[Instance]:
