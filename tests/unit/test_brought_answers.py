@@ -33,6 +33,8 @@ RATER: dict[str, Any] = {
     "pairs": {"labels": "made", "train": 24, "dev": 8},
     "joint": {"epochs": 1, "round_updates": None, "patience": None},
 }  # fmt: skip
+Rated = tuple[Study, list[dict[str, Any]]]
+"""A study, and its items."""
 
 
 def write_lines(file: Path, rows: list[dict[str, Any]]) -> None:
@@ -44,7 +46,7 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[dict[str, Any]]]:
+def rated(tmp_path_factory: pytest.TempPathFactory) -> Rated:
     """Return a study with three brought raters, and the items that they rate.
 
     One repeats the cosine's ratings on another scale, one is noise, one is close to the human mean.
@@ -74,16 +76,14 @@ def read_table(study: Study, name: str) -> pd.DataFrame:
     return pd.read_parquet(Path(study.tables, f"{name}.parquet"))
 
 
-def test_items_have_texts_and_no_ratings(rated: tuple[Study, list[dict[str, Any]]]) -> None:
+def test_items_have_texts_and_no_ratings(rated: Rated) -> None:
     study, items = rated
     assert {*items[0]} == {"set", "item", "criterion", "context", "response"}
     assert [item["item"] for item in items] == read_table(study, "items")["item"].tolist()
     assert isinstance(items[0]["context"], list)
 
 
-def test_a_rater_with_our_ratings_has_our_numbers(
-    rated: tuple[Study, list[dict[str, Any]]],
-) -> None:
+def test_a_rater_with_our_ratings_has_our_numbers(rated: Rated) -> None:
     found = read_table(rated[0], "correlations").set_index(["method", "set"])
     columns = ["value", "low", "high", "p", "seeds", "pearson", "kendall", "contexts"]
     own, copy = (found.loc[name, columns] for name in ("cosine-last", "copy"))
@@ -94,9 +94,7 @@ def test_a_rater_with_our_ratings_has_our_numbers(
     assert pair["seed"].tolist() == ["mean", "mean"]  # neither was trained
 
 
-def test_noise_is_not_significant_and_people_are(
-    rated: tuple[Study, list[dict[str, Any]]],
-) -> None:
+def test_noise_is_not_significant_and_people_are(rated: Rated) -> None:
     found = read_table(rated[0], "correlations").set_index("method")
     assert (found.loc["noise", "q"] > 0.01).all()  # by chance, 5 % of noise is below 0.05
     assert (found.loc["people", "value"] > 85).all()  # not 100, because their ratings have noise
@@ -108,7 +106,7 @@ def test_noise_is_not_significant_and_people_are(
 
 
 def test_a_changed_file_is_another_node_and_nothing_else_changes(
-    rated: tuple[Study, list[dict[str, Any]]], tmp_path: Path
+    rated: Rated, tmp_path: Path
 ) -> None:
     study, _ = rated
     text = Path(study.config_file).read_text(encoding="utf-8")
@@ -128,9 +126,7 @@ def test_a_changed_file_is_another_node_and_nothing_else_changes(
     file.with_suffix(".away").rename(file)
 
 
-def test_the_page_shows_the_raters(
-    rated: tuple[Study, list[dict[str, Any]]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_shows_the_raters(rated: Rated, capsys: pytest.CaptureFixture[str]) -> None:
     study, _ = rated
     for command in ("figures", "report"):
         assert main([command, "--config", study.config_file]) == 0

@@ -80,7 +80,9 @@ def test_best_dev_is_the_best_mean_over_seeds_and_then_the_best_seed(study: Stud
     }
 
 
-def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None:
+def test_a_selector_names_the_source_and_dev_the_algorithm(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(RecordError, match="Add selectors to the config and run snakemake"):
         picked(study, parse_policy("selector:size", "Friends", None))
     rows = [
@@ -90,21 +92,15 @@ def test_a_selector_names_the_source_and_dev_the_algorithm(study: Study) -> None
         for seed in (0, 1)
         if source != target
     ]
-    path = Path(study.tables, "selectors.parquet")
+    path = tmp_path / "selectors.parquet"
     write_frame(path, build_frame(rows, VALUES), VALUES, Metadata("small", "", False, 0))
-    try:
-        by_task = picked(study, parse_policy("selector:size", "Friends", None))
-        # By dev alone it would be relation extraction (above).
-        assert by_task[RC] == ("multitask", (QA,), [1], [0])
-        assert by_task[QA][1] == (RE,)
-        with pytest.raises(
-            ConfigError, match="no values of the selector logme for the model tiny-bert"
-        ):
-            picked(study, parse_policy("selector:logme", "Friends", None))
-    finally:
-        path.unlink()
-    with pytest.raises(ConfigError, match="no policy with this name"):
-        parse_policy("selector:longest", "Friends", None)
+    monkeypatch.setattr(type(study), "tables", str(tmp_path))
+    by_task = picked(study, parse_policy("selector:size", "Friends", None))
+    # By dev alone it would be relation extraction (above).
+    assert by_task[RC] == ("multitask", (QA,), [1], [0])
+    assert by_task[QA][1] == (RE,)
+    with pytest.raises(ConfigError, match="no values of the selector logme for the model tiny-b"):
+        picked(study, parse_policy("selector:logme", "Friends", None))
 
 
 SEVERAL = {
@@ -234,25 +230,22 @@ def test_named_runs_that_the_study_does_not_have(study: Study, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("policy", "told"),
+    ("policy", "runs", "told"),
     [
-        ("best_dev", "Did you mean 'best-dev'"),
-        ("best-test", "Choose one of best-dev, fixed:pretrain_finetune"),
-        ("fixed:baseline", "no policy with this name"),
-        ("fixed:multitsk", "Did you mean 'fixed:multitask'"),
-        ("named", "--runs FILE"),
-        ("", "no policy with this name"),
+        ("best_dev", False, "Did you mean 'best-dev'"),
+        ("best-test", False, "Choose one of best-dev, fixed:pretrain_finetune"),
+        ("fixed:baseline", False, "no policy with this name"),
+        ("fixed:multitsk", False, "Did you mean 'fixed:multitask'"),
+        ("selector:longest", False, "no policy with this name"),
+        ("named", False, "--runs FILE"),
+        ("", False, "no policy with this name"),
+        ("best-dev", True, "The option --runs applies only to --policy named"),
     ],
 )
-def test_policies_that_are_none(policy: str, told: str) -> None:
+def test_policies_that_are_none(policy: str, runs: bool, told: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        parse_policy(policy, "Friends", None)
+        parse_policy(policy, "Friends", runs_file(tmp_path) if runs else None)
     assert told in str(caught.value)
-
-
-def test_a_file_of_runs_with_another_policy(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="The option --runs applies only to --policy named"):
-        parse_policy("best-dev", "Friends", runs_file(tmp_path))
 
 
 # --- missing runs ---

@@ -14,7 +14,6 @@ from tasktransfer.cli import main
 from tasktransfer.core.runs import Run
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import DATASETS, get_task
-from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer import plan
 from tasktransfer.designs.transfer.challenge_rules import MEANING, explain_ineligibility
 from tasktransfer.designs.transfer.config import TransferConfig
@@ -257,11 +256,3 @@ def test_records_of_foreign_tasks_or_without_predictions(tmp_path: Path) -> None
     ]
     record["rows"] = None
     assert reasons(run, record) == ["It has no predictions for a test set."]
-
-
-def test_opening_a_forbidden_study_fails_before_anything_is_made(tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    path.write_text(yaml.safe_dump(FRIENDS | {"data": {"few_sample": False}}))
-    with pytest.raises(ConfigError, match=rf"{path}:\d+: data.few_sample"):
-        open_study(path, need_inputs=False)
-    assert [p.name for p in tmp_path.iterdir()] == ["study.yaml"]

@@ -160,15 +160,6 @@ def test_an_ensemble_reads_the_classifiers_penultimate_layer(make: Any, reads: P
     assert torch.allclose(told, penultimate, atol=1e-6) == (reads == "pooler")
 
 
-def test_both_encoders_share_words_and_nothing_else() -> None:
-    model = dual()
-    parts = model.get_parts()
-    shared = {id(p) for p in parts["context"].values()} & {
-        id(p) for p in parts["candidate"].values()
-    }
-    assert shared == {id(parts["context"]["embed_tokens.weight"])}
-
-
 def test_greedy_is_one_group_of_one_beam_and_more_groups_differ() -> None:
     torch.manual_seed(0)
     model = drawn(SMALL, 46).eval()

@@ -113,21 +113,9 @@ def test_a_model_as_released_is_one_evaluation() -> None:
     rows = pd.concat([rows, *(released.assign(seed=seed) for seed in range(3))])
     scores = pd.DataFrame(
         [
-            (
-                "retrieval",
-                method,
-                "minilm",
-                seed,
-                "p_at_1",
-                "",
-                1.0,
-                40,
-                f"{method}-{trained}",
-                False,
-            )
-            for method, trained_of in (("base", str), ("pretrained", lambda seed: "released"))
+            ("retrieval", method, "minilm", seed, "p_at_1", "", 1.0, 40, record, False)
             for seed in range(3)
-            for trained in (trained_of(seed),)
+            for method, record in (("base", f"base-{seed}"), ("pretrained", "released"))
         ],
         columns=SCORED,
     )

@@ -16,7 +16,6 @@ from releases import tiny_release
 from tasktransfer.cli import main
 from tasktransfer.core.nodes import Evaluation
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import build_data_node
 from tasktransfer.designs import get_design
 from tasktransfer.designs.outputs import list_outputs
 from tasktransfer.designs.transfer.plan import build_plan
@@ -405,12 +404,3 @@ def test_a_probe_is_shown_and_forgotten_by_validate(
     assert main(["validate", "--config", str(study), "--probe-again"]) == 0
     text = capsys.readouterr().out
     assert "probe deleted" in text and "not probed yet" in text
-
-
-def test_shots_are_of_training_alone() -> None:
-    data = build_data_node("Friends", "r1")
-    plan = build_plan(parse(ASKED), REVISIONS)
-    assert data.name in {node.data.name for node in plan.evaluations}
-    assert {node.split for node in plan.evaluations} == {"test"}
-    seeds = {(n.asked or {}).get("seed") for n in plan.evaluations if (n.asked or {})["shots"]}
-    assert seeds == {0, 1}

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from test_asking import OfWords
 
 from empathetic_study import make, make_with_statistics
 from language_server import Server, serving
@@ -48,45 +49,27 @@ STUDY: dict[str, Any] = {
     "pairs": {"labels": "made", "train": 24, "dev": 8},
     "joint": {"epochs": 1, "round_updates": None, "patience": None},
 }
+Rated = tuple[Study, list[str]]
+"""A study, and the prompts of its endpoints."""
 
 
-class Judge:
+class Judge(OfWords):
     """A model whose probabilities of the ratings 1, 2 and 3 are known."""
 
     max_length = 1000
 
     def __init__(self, shares: Sequence[float] = (), text: str | Unread = "") -> None:
-        self.shares, self.text = shares, text
+        super().__init__()
+        self.shares, self.text, self.gives_likelihoods = shares, text, bool(shares)
         self.prompts: list[str] = []
 
-    @property
-    def gives_likelihoods(self) -> bool:
-        return bool(self.shares)
-
-    def list_notes(self, *, chooses: bool) -> list[str]:
-        return []
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return len(prompt.text.split())
-
-    def truncate_text(self, text: str, most: int, keeps: str) -> str:
-        return text
-
-    def compute_likelihoods(
-        self, asked: Sequence[InstancePrompt]
-    ) -> list[list[Likelihood] | Unread]:
+    def compute_likelihoods(self, asked: list[InstancePrompt]) -> list[list[Likelihood]]:
         self.prompts += [question.prompt.text for question in asked]
         # Of all tokens, the ratings have a tenth of the probability.
         return [[Likelihood(math.log(share / 10), 1) for share in self.shares] for _ in asked]
 
-    def generate(
-        self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]
-    ) -> list[str | Unread]:
-        self.prompts += [prompt.text for prompt in prompts]
+    def generate(self, prompts: list[Prompt], most: int, stops: object) -> list[str | Unread]:  # type: ignore[override]
         return [self.text for _ in prompts]
-
-    def get_counts(self) -> dict[str, float]:
-        return {}
 
 
 def ask(judge: Judge, wording: int = 0) -> TaskPrompter:
@@ -123,7 +106,7 @@ def test_both_templates_show_context_response_criterion_and_scale() -> None:
 
 
 @pytest.fixture(scope="module")
-def rated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
+def rated(tmp_path_factory: pytest.TempPathFactory) -> Rated:
     """Return a study with a local and two served raters, and the prompts of the endpoints.
 
     Everything is computed except what needs a training.
@@ -157,9 +140,7 @@ def read_table(study: Study, name: str) -> pd.DataFrame:
     return pd.read_parquet(Path(study.tables, f"{name}.parquet"))
 
 
-def test_prompted_raters_are_in_the_tables_of_the_others(
-    rated: tuple[Study, list[str]],
-) -> None:
+def test_prompted_raters_are_in_the_tables_of_the_others(rated: Rated) -> None:
     study, _ = rated
     ratings = read_table(study, "ratings")
     # The logarithms of the probabilities are 0 for 5, and -0.01 for the other ratings.
@@ -177,7 +158,7 @@ def test_prompted_raters_are_in_the_tables_of_the_others(
     assert {*tests.loc[tests["method"] == "gpt", "against"]} == {"cosine-last"}
 
 
-def test_the_printed_tables_have_the_raters(rated: tuple[Study, list[str]]) -> None:
+def test_the_printed_tables_have_the_raters(rated: Rated) -> None:
     study, _ = rated
     assert main(["figures", "--config", study.config_file]) == 0
     assert "gpt" in Path(study.figures, "table3.md").read_text(encoding="utf-8")
@@ -185,7 +166,7 @@ def test_the_printed_tables_have_the_raters(rated: tuple[Study, list[str]]) -> N
     assert "| gpt | Harbour_Tiny | 1 |" in table
 
 
-def test_templates_and_cost_are_in_a_table(rated: tuple[Study, list[str]]) -> None:
+def test_templates_and_cost_are_in_a_table(rated: Rated) -> None:
     study, _ = rated
     table = read_table(study, "prompted")
     table = table.set_index(["method", "set", "template"]).sort_index()
@@ -199,14 +180,14 @@ def test_templates_and_cost_are_in_a_table(rated: tuple[Study, list[str]]) -> No
     assert table.loc[("gpt", "Market_Tiny"), "mean"].mean() == pytest.approx(mean)
 
 
-def test_no_prompt_has_markup(rated: tuple[Study, list[str]]) -> None:
+def test_no_prompt_has_markup(rated: Rated) -> None:
     _, prompts = rated
     own = [prompt for prompt in prompts if "planted quality" in prompt]
     assert len(own) > 100
     assert not [prompt for prompt in own if re.search(r"<\w+>|\[(CLS|SEP|MASK)\]", prompt)]
 
 
-def test_the_key_changes_no_other_node(rated: tuple[Study, list[str]], tmp_path: Path) -> None:
+def test_the_key_changes_no_other_node(rated: Rated, tmp_path: Path) -> None:
     study, _ = rated
     bare = {**STUDY, "results": str(tmp_path / "results")}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(bare), encoding="utf-8")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from test_asking import OfWords
 
 from empathetic_study import make_with_statistics
 from language_server import Server, serving
@@ -36,7 +36,7 @@ from tasktransfer.evaluation.prompting.replies import score_blocks, score_gold_r
 from tasktransfer.jobs.prompt_job import render_prompts
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.study import Study
-from tasktransfer.tasks.asking import InstancePrompt, Prompt, format_turns
+from tasktransfer.tasks.asking import InstancePrompt, format_turns
 from tasktransfer.tasks.card import Instance
 
 BUILT = {"layers": 1, "hidden": 16, "heads": 2, "feed_forward": 32, "positions": 60,
@@ -58,25 +58,20 @@ STUDY: dict[str, Any] = {
     "retrieval": {"model": "finder", "methods": ["pretrained"]},
     "evaluation": {"block": 8, "shuffles": 2, "limit": 16, "limit_pool": 20, "pools": ["ED"]},
 }  # fmt: skip
+Replied = tuple[Study, list[str]]
+"""A study, and the prompts of its endpoint."""
 
 
-class Scorer:
+class Scorer(OfWords):
     """A model that likes replies with the words of the context's last line."""
 
     max_length = 1000
-    gives_likelihoods = True
-
-    def list_notes(self, *, chooses: bool) -> list[str]:
-        return []
-
-    def count_tokens(self, prompt: Prompt) -> int:
-        return len(prompt.text.split())
 
     def truncate_text(self, text: str, most: int, keeps: str) -> str:
         assert keeps == "beginning"
-        return " ".join(text.split()[:most])
+        return super().truncate_text(text, most, keeps)
 
-    def compute_likelihoods(self, asked: Sequence[InstancePrompt]) -> list[list[Likelihood]]:
+    def compute_likelihoods(self, asked: list[InstancePrompt]) -> list[list[Likelihood]]:
         scored = []
         for question in asked:
             last = question.prompt.text.splitlines()[-2]
@@ -84,12 +79,6 @@ class Scorer:
             totals = [-sum(1 if word in last else 2 for word in reply) for reply in words]
             scored.append([Likelihood(t, len(w)) for t, w in zip(totals, words, strict=True)])
         return scored
-
-    def generate(self, prompts: Sequence[Prompt], most: int, stops: Sequence[str]) -> list[str]:
-        return ["" for _ in prompts]
-
-    def get_counts(self) -> dict[str, float]:
-        return {}
 
 
 def prompt_with(model: Any) -> TaskPrompter:
@@ -128,7 +117,7 @@ def test_long_replies_are_truncated_and_words_are_counted() -> None:
 
 
 @pytest.fixture(scope="module")
-def replied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, list[str]]:
+def replied(tmp_path_factory: pytest.TempPathFactory) -> Replied:
     """Return a study with a local and a served replier, and the prompts of the endpoint."""
     folder = tmp_path_factory.mktemp("prompted")
     with serving(Server(scores=False, answer="That is sad.")) as server:
@@ -159,7 +148,7 @@ def read_rows(study: Study, node: Evaluation) -> pd.DataFrame:
     return rows
 
 
-def test_no_prompt_has_markup(replied: tuple[Study, list[str]]) -> None:
+def test_no_prompt_has_markup(replied: Replied) -> None:
     study, sent = replied
     instances = read_instances(Path(study.get_instances_folder(ED)), REPLY.name, "test")
     assert any(TURN in instance.context for instance in instances)
@@ -175,7 +164,7 @@ def test_no_prompt_has_markup(replied: tuple[Study, list[str]]) -> None:
         assert re.search(r"<\w+>|\[(CLS|SEP|MASK)\]", text) is None
 
 
-def test_measures_are_those_of_the_rows(replied: tuple[Study, list[str]]) -> None:
+def test_measures_are_those_of_the_rows(replied: Replied) -> None:
     study, _ = replied
     frame = pd.read_parquet(Path(study.tables, "prompted.parquet")).set_index(["method", "measure"])
     nodes = list_evaluations(study, "gpt")
@@ -192,9 +181,7 @@ def test_measures_are_those_of_the_rows(replied: tuple[Study, list[str]]) -> Non
     assert frame.query("method == 'far'")["template"].tolist() == [2]
 
 
-def test_repliers_answer_the_contexts_of_the_trained_methods(
-    replied: tuple[Study, list[str]],
-) -> None:
+def test_repliers_answer_the_contexts_of_the_trained_methods(replied: Replied) -> None:
     study, _ = replied
     pretrained = list_evaluations(study, "pretrained")
     for method, measure in (("gpt", "bleu"), ("far", "bleu"), ("gpt", "p_at_1")):
@@ -206,7 +193,7 @@ def test_repliers_answer_the_contexts_of_the_trained_methods(
     assert {context.replies["ret-far"] for context in contexts} == {"That is sad."}
 
 
-def test_repliers_are_in_the_printed_tables(replied: tuple[Study, list[str]]) -> None:
+def test_repliers_are_in_the_printed_tables(replied: Replied) -> None:
     study, _ = replied
     frames = read_frames(study, get_design(study.config).analysis(study))
     table = compute_table2(frames)
@@ -219,7 +206,7 @@ def test_repliers_are_in_the_printed_tables(replied: tuple[Study, list[str]]) ->
     assert measures[1:3] == ["P@1,8", "P@1,8, replies permuted"]
 
 
-def test_the_key_changes_no_other_node(replied: tuple[Study, list[str]], tmp_path: Path) -> None:
+def test_the_key_changes_no_other_node(replied: Replied, tmp_path: Path) -> None:
     study, _ = replied
     bare = {**STUDY, "results": str(tmp_path / "results")}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(bare), encoding="utf-8")
@@ -234,6 +221,7 @@ def test_the_key_changes_no_other_node(replied: tuple[Study, list[str]], tmp_pat
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        ({"prompted": [{"model": "gtp"}]}, r"prompted\[0\]\.model: The model 'gtp' is unknown"),
         ({"prompted": [{"model": "finder"}]}, "'finder' is built without pretraining"),
         ({"prompted": [{"model": "gpt"}] * 2}, "Another entry has the name 'gpt'"),
         (

@@ -42,7 +42,7 @@ NOT_RUN = {
     "tasktransfer replies": "tests/unit/test_brought_replies.py",
     "tasktransfer sheets": "tests/unit/test_brought_replies.py",
     "tasktransfer read-sheets": "tests/unit/test_rating_sheets.py",
-    "tasktransfer judgements": "tests/unit/test_empathetic_human.py",
+    "tasktransfer judgements": "tests/unit/test_human_judgements.py",
     "tasktransfer rate": "tests/workflow/test_panel_planted.py",
     "tasktransfer recommend": "tests/workflow/test_own_data.py",
     "tasktransfer export-model": "tests/unit/test_export_model.py",
