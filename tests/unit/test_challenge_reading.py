@@ -14,7 +14,6 @@ from submissions import Files, files_of, lines_of, load_golds, packed, with_line
 from tasktransfer.cli import main
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.challenge import files as challenge_files
-from tasktransfer.designs.challenge.findings import Findings, format_findings
 from tasktransfer.designs.challenge.format import TRANSFER_FILE
 from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.read import Submission, read_submission
@@ -89,14 +88,6 @@ def test_few_are_printed_and_all_are_in_the_report(
     assert f"  {PD}: ... and 20 more (10 out-of-range, 10 duplicate-id)" in shown.err
     assert len(shown.err.splitlines()) == 12
     assert report.read_text().count('"kind"') == 30
-
-
-def test_findings_are_listed_by_file_and_line() -> None:
-    findings = Findings()
-    for file, line in (("a", 2), ("b", 1), ("a", None), ("a", 1)):
-        findings.add_error(file, line, "k", "wrong")
-    lines = ["  a:1: wrong", "  a:2: wrong", "  a: ... and 1 more (1 k)", "  b:1: wrong"]
-    assert format_findings(findings.errors, per_file=2) == lines
 
 
 # --- accepted input ------------------------------------------------------------------------------

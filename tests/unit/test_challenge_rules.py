@@ -117,14 +117,6 @@ def test_every_rule_has_its_refusal() -> None:
     assert {case[1] for case in FORBIDDEN} == set(MEANING)
 
 
-def test_what_is_wrong_besides_is_told_too() -> None:
-    study = changed("models", 0, "family", to="encodr") | {"data": {"few_sample": False}}
-    with pytest.raises(ConfigError) as caught:
-        parse({**study, "rules": "challenge"})
-    assert "Did you mean 'encoder'" in str(caught.value)
-    assert "data.few_sample" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "damaged",
     [
@@ -185,14 +177,6 @@ def test_the_plan_refuses_sources_however_they_were_picked(
     with pytest.raises(ConfigError, match=rule) as caught:
         plan.build_plan(study, revisions(study), [selected])
     assert "on the target dialogue_nli with the model tiny-bert" in str(caught.value)
-
-
-def test_the_plan_refuses_a_config_that_was_changed_after_it_was_read() -> None:
-    study = challenge()
-    data = study.data.model_copy(update={"few_sample": False})
-    study = study.model_copy(update={"data": data})
-    with pytest.raises(ConfigError, match="few_sample"):
-        plan.build_plan(study, revisions(study))
 
 
 def test_validate_says_what_is_held_and_what_is_not(

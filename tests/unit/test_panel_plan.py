@@ -12,7 +12,6 @@ import yaml
 
 from planned_presets import PRESETS, plan_preset
 from tasktransfer.config import generate_schema
-from tasktransfer.core.nodes import Data
 from tasktransfer.designs import DESIGNS, load_config
 from tasktransfer.designs.panel.substitutes import list_substitutes
 from tasktransfer.errors import ConfigError
@@ -54,19 +53,6 @@ def test_stages_are_those_of_section_6_c() -> None:
         assert stage.model.adapter_reduction is None
 
 
-def test_exchanged_contexts_are_rated_by_the_same_models() -> None:
-    _, without = plan_preset("panel-demo", controls=[])
-    _, made = plan_preset("panel-demo", controls=["exchanged"])
-    assert {node.digest for node in without.nodes} < {node.digest for node in made.nodes}
-    own = {(r.about["domain"], r.seed): r for r in made.runs if r.method == "panel"}
-    exchanged = [run for run in made.runs if run.method == "panel-exchanged"]
-    assert len(exchanged) == len(own) == 9
-    for run in exchanged:
-        (asked,), (before,) = run.evaluations, own[run.about["domain"], run.seed].evaluations
-        assert (asked.of, asked.task) == (before.of, before.task)
-        assert asked.data.settings == {**before.data.settings, "exchanged": True}
-
-
 def test_merging_trains_nothing() -> None:
     methods = ["panel", "panel-mean", "panel-max", "panel-min"]
     _, panel = plan_preset("panel", methods=methods[:1], seeds=1, few_shot=None, selection=None)
@@ -91,17 +77,6 @@ def test_few_shot_starts_from_one_checkpoint_of_the_averaged_panel_and_of_single
     whole = dict(config.few_shot.model_dump(), train_encoder=True)  # type: ignore[union-attr]
     _, made = plan_preset("panel-laptop", few_shot=whole)
     assert {stage.trains for stage in made.stages if stage.kind == "few"} == {()}
-
-
-def test_one_leaks_filter_stands_before_everything_that_is_trained() -> None:
-    _, made = plan_preset("panel-demo")
-    for stage in made.stages:
-        if stage.kind == "few":  # rated sets train there
-            continue
-        data = stage.data
-        while data.recipe != "without_leaks":
-            data = next(used for used in data.uses if isinstance(used, Data))
-        assert "drop" not in data.settings
 
 
 def test_without_the_filter_every_digest_is_another() -> None:
