@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, dailydialog, friends
+from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, TINY_PARTS, dailydialog, friends
 from tasktransfer.datasets.feta import release
 from tasktransfer.datasets.feta.archive import FEW_SAMPLE_ID_FILES, ID_FILES, get_json_file_name
 from tasktransfer.datasets.feta.release import ParsedRelease
-from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.tasks.card import Instance
 
 PAPER_TASKS = [
     card
     for dataset in PACKAGE_DATASETS
     for card in dataset.cards
-    if card.name in PARTS[card.dataset].sizes
+    if card.name in TINY_PARTS[card.dataset].sizes
 ]
 """The 17 tasks of the paper and of the tiny world; the package may have more."""
 
@@ -80,7 +79,7 @@ def tiny_release(dataset: str) -> TinyRelease:
     Each is annotated for every task of the tiny world. The few-sample sets contain a and c.
     """
     make = {"DailyDialog": _daily_dialogue, "Friends": _friends_dialogue}[dataset]
-    cards = {name: DATASETS[dataset].tasks[name] for name in PARTS[dataset].sizes}
+    cards = {name: DATASETS[dataset].tasks[name] for name in TINY_PARTS[dataset].sizes}
     metadata = {
         "dataset_name": dataset,
         "tasks": list(cards),

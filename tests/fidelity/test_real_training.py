@@ -13,8 +13,7 @@ from small_models import first_instances, make_model, small_stage
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import cache_dataset, read_instances
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.datasets import DATASETS, TINY_PARTS
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.results.records import read_record
@@ -37,7 +36,10 @@ def instances(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[st
     for dataset in DATASETS:
         cache_dataset(dataset, shared / "feta", True, base / f"{dataset}-full")
         found[dataset] = first_instances(
-            base / f"{dataset}-full", base / f"{dataset}-few", list(PARTS[dataset].sizes), INSTANCES
+            base / f"{dataset}-full",
+            base / f"{dataset}-few",
+            list(TINY_PARTS[dataset].sizes),
+            INSTANCES,
         )
     return found
 

@@ -16,11 +16,10 @@ import pytest
 from releases import PAPER_TASKS, load_release, read_instances
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.data.stats import count_instances_by_split
-from tasktransfer.datasets import DATASETS, get_task
+from tasktransfer.datasets import DATASETS, TINY_PARTS, get_task
 from tasktransfer.datasets.feta.annotations import format_utterance
 from tasktransfer.datasets.feta.archive import check_dialogues_present, compute_release_revision
 from tasktransfer.datasets.feta.release import ParsedRelease
-from tasktransfer.datasets.tiny_world import PARTS
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import Instance, Task
 
@@ -146,7 +145,7 @@ def test_splits_are_complete(reduced: Load, dataset: str, sizes: tuple[int, ...]
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_real_data_is_not_called_synthetic(reduced: Load, dataset: str) -> None:
     assert not reduced(dataset).synthetic
-    assert list(reduced(dataset).tasks) == list(PARTS[dataset].sizes)
+    assert list(reduced(dataset).tasks) == list(TINY_PARTS[dataset].sizes)
 
 
 @pytest.mark.parametrize("task", [task for task in PAPER_TASKS if task.kind == "span"], ids=by_name)

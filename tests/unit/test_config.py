@@ -16,7 +16,7 @@ from small_study import GONE, SMALL, changed, parse, refusal
 from tasktransfer.config import from_texts
 from tasktransfer.config.fields import Section
 from tasktransfer.core.specs import Training
-from tasktransfer.datasets.feta.tiny_world import MINIMUM_DIALOGUES
+from tasktransfer.datasets.dataset import MINIMUM_DIALOGUES
 from tasktransfer.designs import load_config
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.errors import ConfigError

@@ -8,7 +8,7 @@ import pytest
 from small_study import GONE, changed, refusal
 
 from hostile_configs import format_place
-from tasktransfer.datasets.feta.tiny_world import MINIMUM_DIALOGUES
+from tasktransfer.datasets.dataset import MINIMUM_DIALOGUES
 
 TASKS, SOURCES, PAIRS = (f"datasets.DailyDialog.{key}" for key in ("tasks", "sources", "pairs"))
 EMOTIONS, NLI, FRIENDS = "emotion_recognition", "dialogue_nli", "question_answering"

@@ -20,7 +20,7 @@ from tasktransfer.data import stats
 from tasktransfer.data.cache import cache_dataset, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS, PACKAGE_DATASETS, find_dataset_problems
 from tasktransfer.datasets.dataset import Dataset, Release
-from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES
+from tasktransfer.datasets.tiny_world import GENERATORS, MINIMUM_DIALOGUES
 from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGUES
 from tasktransfer.errors import DataError
 from tasktransfer.tasks.card import SPLITS, Instance, Task
@@ -54,7 +54,8 @@ def in_tiny_world(dataset: Dataset) -> tuple[Dataset, Write, tuple[str, ...]]:
     tiny = dataset.tiny
     assert tiny is not None
     tasks = tuple(task for task in dataset.tasks if task in tiny.sizes)
-    return dataset, lambda folder: tiny.write(folder, 0, MINIMUM_DIALOGUES), tasks
+    write = tiny.write or GENERATORS[dataset.name]
+    return dataset, lambda folder: write(folder, 0, MINIMUM_DIALOGUES), tasks
 
 
 WRITERS: dict[str, tuple[Dataset, Write, tuple[str, ...]]] = {

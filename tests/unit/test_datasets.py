@@ -14,7 +14,7 @@ from outside_dataset import ERRANDS, PURCHASE, SHOP
 from outside_dataset.release import write_release
 from tasktransfer import datasets
 from tasktransfer.data.cache import cache_dataset
-from tasktransfer.datasets import DATASETS, get_task, tiny_world
+from tasktransfer.datasets import DATASETS, TINY_PARTS, get_task, tiny_world
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
 from tasktransfer.datasets.dataset import ASSUMED_SIZE, Dataset
 from tasktransfer.designs import open_study
@@ -50,7 +50,7 @@ def test_the_tiny_world_stays_as_it_is(tmp_path: Path) -> None:
         for folder in (tmp_path / "before", tmp_path / "after")
     ]
     assert names[0] == names[1]
-    assert list(tiny_world.PARTS) == ["DailyDialog", "Friends"]
+    assert list(TINY_PARTS) == ["DailyDialog", "Friends"]
 
 
 def with_card(**fields: Any) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def test_a_release_without_turns_has_no_lengths(tmp_path: Path) -> None:
 def test_a_dataset_without_a_part_in_the_tiny_world_is_not_looked_for_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(revisions, "PARTS", {"Friends": tiny_world.PARTS["Friends"]})
+    monkeypatch.setattr(revisions, "TINY_PARTS", {"Friends": TINY_PARTS["Friends"]})
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
         ConfigError, match=r"data\.release: The tiny world does not contain the dataset DailyDialog"

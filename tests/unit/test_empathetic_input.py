@@ -127,7 +127,7 @@ def test_a_situation_in_two_splits_is_in_no_classifier_data(world: Path) -> None
 
 
 def test_replies_of_other_dialogues(tmp_path: Path) -> None:
-    assert DAILY_REPLIES.tiny is not None
+    assert DAILY_REPLIES.tiny and DAILY_REPLIES.tiny.write
     DAILY_REPLIES.tiny.write(tmp_path, 0, 120)
     release = DAILY_REPLIES.reader.open(tmp_path, False)
     assert release.synthetic

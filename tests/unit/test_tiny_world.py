@@ -15,17 +15,15 @@ from typing import Any
 import pytest
 
 from releases import load_release, read_instances
-from tasktransfer.datasets import ALL_TASKS
+from tasktransfer.datasets import ALL_TASKS, TINY_PARTS
 from tasktransfer.datasets.dailydialog import tiny_words as daily_words
-from tasktransfer.datasets.dataset import Claim
-from tasktransfer.datasets.feta.tiny_world import compute_portion_sizes
+from tasktransfer.datasets.feta.tiny_world import Claim, compute_portion_sizes
 from tasktransfer.datasets.friends import tiny_words as friends_words
 from tasktransfer.datasets.tiny_world import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
     HELPFUL,
     MINIMUM_DIALOGUES,
-    PARTS,
     UNRELATED,
     format_revision,
     generate_releases,
@@ -180,7 +178,7 @@ def test_reader_accepts_every_task_and_split(tmp_path: Path, seed: int, dialogue
     for dataset in DATASETS:
         release = load_release(tmp_path / "world", dataset)
         assert release.synthetic
-        assert set(release.tasks) == set(PARTS[dataset].sizes)
+        assert set(release.tasks) == set(TINY_PARTS[dataset].sizes)
         for task in release.tasks:
             for split in SPLITS:
                 few = read_instances(release, task, split, True)

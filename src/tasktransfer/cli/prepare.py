@@ -123,13 +123,12 @@ def _lock_folder(
 def prepare_dataset(args: argparse.Namespace) -> None:
     """Read, check and cache the instances of one dataset."""
     from tasktransfer.data.cache import MAKER, MANIFEST, cache_dataset
-    from tasktransfer.datasets import DATASETS
-    from tasktransfer.datasets.tiny_world import PARTS
+    from tasktransfer.datasets import DATASETS, TINY_PARTS
 
     dataset = args.dataset
     study = open_study(args, need_inputs=False)
     offered, whose = (
-        (PARTS, "the tiny world") if args.tiny_world else (study.revisions.data, args.config)
+        (TINY_PARTS, "the tiny world") if args.tiny_world else (study.revisions.data, args.config)
     )
     if dataset not in offered:
         raise ConfigError(

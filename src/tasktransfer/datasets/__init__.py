@@ -12,7 +12,7 @@ from tasktransfer.core.identity import FAMILY_RECIPES, RECIPE_VERSION
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets.dailydialog import DAILYDIALOG
-from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.dataset import Dataset, TinyPart
 from tasktransfer.datasets.friends import FRIENDS
 from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Task
@@ -27,6 +27,11 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 DATASETS: dict[str, Dataset] = {dataset.name: dataset for dataset in PACKAGE_DATASETS}
 """Name → dataset: those of the package, those added in this process (``add_dataset``), and
 those that the current study declares (``replace_declared_datasets``)."""
+
+TINY_PARTS: dict[str, TinyPart] = {
+    dataset.name: dataset.tiny for dataset in PACKAGE_DATASETS if dataset.tiny
+}
+"""Dataset → its part of the common generated data (``tiny_world``)."""
 
 ALL_TASKS: tuple[Task, ...] = tuple(card for dataset in PACKAGE_DATASETS for card in dataset.cards)
 """The tasks of the package's datasets."""

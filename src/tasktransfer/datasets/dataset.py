@@ -6,12 +6,15 @@ A dataset is a folder that defines one ``Dataset``; CONTRIBUTING.md shows a comp
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tasktransfer.errors import ConfigError
 from tasktransfer.tasks.card import Instance, Task, compute_card_digest
 
 if TYPE_CHECKING:
@@ -147,35 +150,65 @@ class TinySize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A known effect of one transfer in a generated dataset, and its reason."""
-
-    dataset: str
-    source: str
-    target: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class TinyPart:
-    """The generator of a small synthetic release of a dataset (``datasets.tiny_world``).
+    """A small synthetic release of a dataset (``datasets.tiny_world``).
 
     Args:
-        write: function from (folder, seed, dialogues) that writes the release under the folder.
         sizes: task → its size.
         shares: whether few-sample → split → fraction of the dialogues.
-        helpful: transfers with a positive score delta.
-        unrelated: transfers without a positive score delta.
+        write: function from (folder, seed, dialogues) that writes the release under the folder.
+            None for a part of the common generated data (``tiny_world.GENERATORS``).
         version: version of a generator that has its own folder and leaves the common generated
-            data unchanged. Empty for a generator of the common data.
+            data unchanged. Empty for the common data.
     """
 
-    write: Callable[[Path, int, int], None]
     sizes: Mapping[str, TinySize]
     shares: Mapping[bool, Mapping[str, float]]
-    helpful: tuple[Claim, ...] = ()
-    unrelated: tuple[Claim, ...] = ()
+    write: Callable[[Path, int, int], None] | None = None
     version: str = ""
+
+
+GENERATOR_VERSION = 1
+"""Version of the generator. Increase it if any byte of the output changes for a seed and size. A
+test checks the digest of the default data."""
+
+DEFAULT_DIALOGUES = 240
+"""Default number of dialogues per dataset, the smallest with which all effects were measured."""
+
+MINIMUM_DIALOGUES = 120
+"""Minimum number of dialogues per dataset. Fewer give too few scenes of each kind for scores."""
+
+
+def format_revision(seed: int, dialogues: int) -> str:
+    """Return the revision of the data that ``generate`` writes with these parameters.
+
+    Raises:
+        ConfigError: the seed or size is not valid.
+    """
+    check_parameters(seed, dialogues)
+    parameters = {"dialogues": dialogues, "seed": seed, "version": GENERATOR_VERSION}
+    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(f"tiny-world {text}".encode()).hexdigest()
+    return f"tiny-world-v{GENERATOR_VERSION}-{digest[:12]}"
+
+
+def check_parameters(seed: int, dialogues: int) -> None:
+    """Raise ConfigError if a parameter is not valid."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ConfigError(
+            f"tiny world: The seed must be a non-negative integer, but is {seed!r}. Choose another "
+            "seed."
+        )
+    if isinstance(dialogues, bool) or not isinstance(dialogues, int):
+        raise ConfigError(
+            f"tiny world: The number of dialogues must be an integer, but is {dialogues!r}. Choose "
+            "another number."
+        )
+    if dialogues < MINIMUM_DIALOGUES:
+        raise ConfigError(
+            f"tiny world: The {dialogues} dialogues are too few to evaluate every task. Use at "
+            f"least {MINIMUM_DIALOGUES} dialogues."
+        )
 
 
 @dataclass(frozen=True)
@@ -190,7 +223,7 @@ class Dataset:
         sizes_from: origin of the sizes, as ``plan`` prints it.
         few_sample_share: fraction of the train and dev instances in the few-sample setting. 1 if it
             has no such setting.
-        tiny: generator of a small synthetic release. None if there is none.
+        tiny: its small synthetic release. None if there is none.
         has_own_files: whether its reader knows the paths of its files (``declared``), independent
             of the config's ``data.release`` and of generated data.
         notes: notes for the user before anything is run, one per line.

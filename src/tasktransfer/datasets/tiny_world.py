@@ -3,23 +3,25 @@
 Their short dialogues come from grammars with a planted structure that determines which source helps
 which target. There is one release for each dataset of the package with a generator. Other datasets
 change neither these releases nor the tiny models that are pre-trained on them. docs/tiny-world.md
-describes them. Importing this module is cheap, because only ``generate_releases`` generates data.
+describes them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.datasets.dataset import Claim, Dataset, TinyPart
-from tasktransfer.datasets.feta.tiny_world import (
+from tasktransfer.datasets.dailydialog import tiny_world as dailydialog
+from tasktransfer.datasets.dataset import (
     DEFAULT_DIALOGUES,
     GENERATOR_VERSION,
     MINIMUM_DIALOGUES,
+    Dataset,
     check_parameters,
     format_revision,
-    write_json,
 )
+from tasktransfer.datasets.feta.tiny_world import Claim, write_json
+from tasktransfer.datasets.friends import tiny_world as friends
 from tasktransfer.files import Maker, replace_folder
 
 __all__ = [
@@ -33,15 +35,16 @@ __all__ = [
 
 MAKER = Maker("tiny world", "tiny_world.json", "revision")
 
-PARTS: dict[str, TinyPart] = {
-    dataset.name: dataset.tiny for dataset in PACKAGE_DATASETS if dataset.tiny
+GENERATORS: dict[str, Callable[[Path, int, int], None]] = {
+    "DailyDialog": dailydialog.write_release,
+    "Friends": friends.write_release,
 }
-"""Name of a dataset → its generator."""
+"""Dataset → function from (folder, seed, dialogues) that writes its release under the folder."""
 
-HELPFUL: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.helpful)
+HELPFUL: tuple[Claim, ...] = (*dailydialog.HELPFUL, *friends.HELPFUL)
 """Transfers with a planted positive score delta."""
 
-UNRELATED: tuple[Claim, ...] = tuple(claim for part in PARTS.values() for claim in part.unrelated)
+UNRELATED: tuple[Claim, ...] = (*dailydialog.UNRELATED, *friends.UNRELATED)
 """Transfers whose planted score delta is not positive."""
 
 
@@ -52,7 +55,7 @@ def generate_release(dataset: Dataset, folder: Path, *, seed: int, dialogues: in
         ConfigError: the parameters are not valid.
         DataError: the folder contains other files than a generated release.
     """
-    assert dataset.tiny is not None, f"{dataset.name} has no generator"
+    assert dataset.tiny and dataset.tiny.write, f"{dataset.name} has no generator of its own"
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:
         dataset.tiny.write(fresh, seed, dialogues)
@@ -80,8 +83,8 @@ def generate_releases(folder: Path, *, seed: int = 0, dialogues: int = DEFAULT_D
     """
     check_parameters(seed, dialogues)
     with replace_folder(folder, MAKER) as fresh:
-        for part in PARTS.values():
-            part.write(fresh, seed, dialogues)
+        for write in GENERATORS.values():
+            write(fresh, seed, dialogues)
         identity = {
             "revision": format_revision(seed, dialogues),
             "seed": seed,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
-from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.datasets import TINY_PARTS
 from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.facts import (
@@ -232,7 +232,7 @@ def _iterate_inputs(study: Study) -> Iterator[tuple[str, Path, Path, Path]]:
         yield ("tiny world", world, world, logs / "tiny_world.log")
     caches = {study.get_instances_folder(name): name for name in study.config.dataset_names}
     if tiny:
-        caches |= {study.get_tiny_instances_folder(name): name for name in PARTS}
+        caches |= {study.get_tiny_instances_folder(name): name for name in TINY_PARTS}
     for cache, source in caches.items():
         folder = Path(cache)
         log = logs / "instances" / f"{folder.name}.log"

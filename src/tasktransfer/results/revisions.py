@@ -24,9 +24,9 @@ from tasktransfer.config.places import expand_path, has_hub_form, is_gguf
 from tasktransfer.config.renamed_keys import restore_old_names
 from tasktransfer.core.identity import BUILD_VERSION, TINY_RECIPE_VERSION, compute_digest
 from tasktransfer.core.specs import ModelSpec
-from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets import DATASETS, TINY_PARTS
+from tasktransfer.datasets.dataset import format_revision
 from tasktransfer.datasets.file_digests import compute_files_digest
-from tasktransfer.datasets.tiny_world import PARTS, format_revision
 from tasktransfer.errors import ConfigError, DataError, ModelError
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.models.checkpoint_digest import (
@@ -217,10 +217,10 @@ class _InputRevisions:
         data = self.config.data
         if is_generated(self.config, dataset):
             version = get_own_tiny_version(dataset)
-            if not version and dataset not in PARTS:
+            if not version and dataset not in TINY_PARTS:
                 raise ConfigError(
                     f"data.release: The tiny world does not contain the dataset {dataset}, but "
-                    f"only {', '.join(PARTS)}. Set data.release to the folder of a {dataset} "
+                    f"only {', '.join(TINY_PARTS)}. Set data.release to the folder of a {dataset} "
                     "release."
                 )
             world = compute_tiny_revision(self.config)

@@ -21,8 +21,7 @@ from tasktransfer.core.fidelity import Fidelity
 from tasktransfer.core.identity import ENCODING_VERSION, compute_digest
 from tasktransfer.core.nodes import Data, Node, Stage, Start
 from tasktransfer.data.prepared import get_instances_folder_name, has_generated_dialogues
-from tasktransfer.datasets import DATASETS
-from tasktransfer.datasets.tiny_world import PARTS
+from tasktransfer.datasets import DATASETS, TINY_PARTS
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.planned_study import PlannedStudy
 from tasktransfer.results.revisions import (
@@ -156,7 +155,7 @@ class Study(PlannedStudy):
     @property
     def tiny_texts(self) -> tuple[str, ...]:
         """Folders of all instances on which tiny models are pre-trained."""
-        return tuple(self.get_tiny_instances_folder(dataset) for dataset in PARTS)
+        return tuple(self.get_tiny_instances_folder(dataset) for dataset in TINY_PARTS)
 
     def list_text_folders(self, folder: str) -> tuple[str, ...]:
         """Return the folders of the texts from which a model in a folder is built."""

@@ -1,7 +1,7 @@
 """DailyDialog: two anonymous speakers, everyday talk; ten tasks (FETA, Table 1).
 
 A task is a card, a function that reads its annotations in the release, and a row in this file. To
-add it to the generated data, also write a scene and a row in ``tiny_world``.
+add it to the generated data, also write its ``TinySize``, and a scene in ``tiny_world``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tasktransfer.datasets.dailydialog import cards
-from tasktransfer.datasets.dailydialog.tiny_world import TINY
-from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.datasets.dataset import TaskSize, TinySize
 from tasktransfer.datasets.feta.annotations import (
     AnnotatedDialogue,
     AnnotatedTask,
@@ -137,40 +136,64 @@ def read_response_choices(dialogue: AnnotatedDialogue, task: Task) -> Iterator[I
 
 TASKS: tuple[AnnotatedTask, ...] = (
     AnnotatedTask(
-        cards.EMOTION_RECOGNITION, read_utterance_labels, TaskSize(7230, 1269, 15885, 90)
+        cards.EMOTION_RECOGNITION,
+        read_utterance_labels,
+        TaskSize(7230, 1269, 15885, 90),
+        TinySize(1.63, 20),
     ),
     AnnotatedTask(
-        cards.DIALOGUE_ACT_CLASSIFICATION, read_utterance_labels, TaskSize(7230, 1269, 15885, 90)
+        cards.DIALOGUE_ACT_CLASSIFICATION,
+        read_utterance_labels,
+        TaskSize(7230, 1269, 15885, 90),
+        TinySize(1.0, 36),
     ),
-    AnnotatedTask(cards.TOPIC_CLASSIFICATION, read_dialogue_labels, TaskSize(958, 161, 1919, 131)),
+    AnnotatedTask(
+        cards.TOPIC_CLASSIFICATION,
+        read_dialogue_labels,
+        TaskSize(958, 161, 1919, 131),
+        TinySize(0.5, 41),
+    ),
     AnnotatedTask(
         cards.CAUSAL_EMOTION_SPAN_EXTRACTION,
         read_context_spans,
         TaskSize(2141, 169, 9133, 214),
+        TinySize(1.0, 89),
     ),
     AnnotatedTask(
-        cards.CAUSAL_EMOTION_ENTAILMENT, read_causal_entailments, TaskSize(2141, 169, 9133, 187)
+        cards.CAUSAL_EMOTION_ENTAILMENT,
+        read_causal_entailments,
+        TaskSize(2141, 169, 9133, 187),
+        TinySize(1.0, 65),
     ),
-    AnnotatedTask(cards.DIALOGUE_NLI, read_triple_entailments, TaskSize(569, 52, 1302, 145)),
+    AnnotatedTask(
+        cards.DIALOGUE_NLI,
+        read_triple_entailments,
+        TaskSize(569, 52, 1302, 145),
+        TinySize(1.33, 41),
+    ),
     AnnotatedTask(
         cards.DIALOGUE_REASONING_SPAN_EXTRACTION,
         read_context_spans,
         TaskSize(123, 13, 244, 143),
+        TinySize(0.67, 45),
     ),
     AnnotatedTask(
         cards.DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION,
         read_context_choices,
         TaskSize(224, 26, 496, 575, sequences=4),
+        TinySize(1.0, 183),
     ),
     AnnotatedTask(
         cards.DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION,
         read_relation_labels,
         TaskSize(350, 38, 851, 137),
+        TinySize(1.0, 40),
     ),
     AnnotatedTask(
         cards.ADVERSARIAL_RESPONSE_SELECTION,
         read_response_choices,
         TaskSize(3400, 895, 10750, 243, sequences=3),
+        TinySize(1.0, 104),
     ),
 )
 """Tasks in the order of the release's metadata."""
@@ -180,4 +203,4 @@ ALLOWED_SHARED = 0.12
 DailyDialog's 13,118 dialogues, which contain hundreds of duplicates: 220 of 1,919 test dialogues
 and 187 of 1,616 dev dialogues are in train."""
 
-DAILYDIALOG = build_feta_dataset("DailyDialog", TASKS, TINY, ALLOWED_SHARED)
+DAILYDIALOG = build_feta_dataset("DailyDialog", TASKS, ALLOWED_SHARED)

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeAlias
 
-from tasktransfer.datasets.dailydialog import cards
+from tasktransfer.datasets.dailydialog import TASKS
 from tasktransfer.datasets.dailydialog import tiny_words as words
-from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world import (
-    SPLIT_SHARES,
+    Claim,
     Json,
     Role,
     assign_roles,
@@ -28,7 +27,6 @@ from tasktransfer.datasets.feta.tiny_world import (
     sample_value,
     shuffle_values,
 )
-from tasktransfer.tasks.card import Task
 
 Fact: TypeAlias = tuple[str, str, str]
 """(head, relation, tail)."""
@@ -273,20 +271,6 @@ SCENES: dict[str, Callable[[Json, Role, tuple[str, str] | None, Random], None]] 
 }
 
 
-_TASKS: tuple[tuple[Task, TinySize], ...] = (
-    (cards.EMOTION_RECOGNITION, TinySize(1.63, 20)),
-    (cards.DIALOGUE_ACT_CLASSIFICATION, TinySize(1.0, 36)),
-    (cards.TOPIC_CLASSIFICATION, TinySize(0.5, 41)),
-    (cards.CAUSAL_EMOTION_SPAN_EXTRACTION, TinySize(1.0, 89)),
-    (cards.CAUSAL_EMOTION_ENTAILMENT, TinySize(1.0, 65)),
-    (cards.DIALOGUE_NLI, TinySize(1.33, 41)),
-    (cards.DIALOGUE_REASONING_SPAN_EXTRACTION, TinySize(0.67, 45)),
-    (cards.DIALOGUE_REASONING_MULTIPLE_CHOICE_SPAN_SELECTION, TinySize(1.0, 183)),
-    (cards.DIALOGUE_REASONING_COMMONSENSE_RELATION_PREDICTION, TinySize(1.0, 40)),
-    (cards.ADVERSARIAL_RESPONSE_SELECTION, TinySize(1.0, 104)),
-)
-
-
 def list_dialogue_ids(dialogues: int) -> list[str]:
     """Return the dialogue IDs in the order of the generated file."""
     return [f"dialogue-{number}" for number in range(1, dialogues + 1)]
@@ -363,33 +347,32 @@ _RELEASE_METADATA: dict[str, Json] = {
 }
 """Task → metadata of the release, if it differs from ``build_task_metadata``."""
 
-TINY = TinyPart(
-    write=build_release_writer(
-        "DailyDialog",
-        {
-            card.name: _RELEASE_METADATA.get(card.name, build_task_metadata(card))
-            for card, _ in _TASKS
-        },
-        generate_dialogues,
+write_release = build_release_writer(
+    "DailyDialog",
+    {
+        task.card.name: _RELEASE_METADATA.get(task.card.name, build_task_metadata(task.card))
+        for task in TASKS
+        if task.tiny
+    },
+    generate_dialogues,
+)
+
+HELPFUL = (
+    Claim(
+        dataset="DailyDialog",
+        source="emotion_recognition",
+        target="topic_classification",
+        why="One hidden mapping from mood words to four moods decides both labels; the "
+        "source's training dialogues hold every mood word, the target's only half of them.",
     ),
-    sizes={card.name: size for card, size in _TASKS},
-    shares=SPLIT_SHARES,
-    helpful=(
-        Claim(
-            dataset="DailyDialog",
-            source="emotion_recognition",
-            target="topic_classification",
-            why="One hidden mapping from mood words to four moods decides both labels; the "
-            "source's training dialogues hold every mood word, the target's only half of them.",
-        ),
-    ),
-    unrelated=(
-        Claim(
-            dataset="DailyDialog",
-            source="dialogue_act_classification",
-            target="topic_classification",
-            why="Dialogue acts depend on act words, which are sampled independently of the mood "
-            "words that decide topics and share no word with them.",
-        ),
+)
+
+UNRELATED = (
+    Claim(
+        dataset="DailyDialog",
+        source="dialogue_act_classification",
+        target="topic_classification",
+        why="Dialogue acts depend on act words, which are sampled independently of the mood "
+        "words that decide topics and share no word with them.",
     ),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.datasets.dataset import TaskSize, TinySize
 from tasktransfer.errors import describe_wrong_value
 from tasktransfer.files.data_files import AGAIN, parse_json
 from tasktransfer.files.fields import (
@@ -189,11 +189,13 @@ class AnnotatedTask(NamedTuple):
         layout: function that reads its instances.
         size: instances of the few-sample setting (paper, Table 1). Its tokens are the mean of 150
             training instances of the release in BERT's word pieces, truncated at 512.
+        tiny: size in generated data. None if the generated data does not have the task.
     """
 
     card: Task
     layout: Layout
     size: TaskSize
+    tiny: TinySize | None = None
 
 
 def read_utterance_labels(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Instance]:

@@ -126,7 +126,7 @@ def read_instances(
             f"{release.source.path}: The release of {release.dataset} does not contain "
             f"annotations of the task {task!r}. Choose one of {', '.join(release.tasks)}."
         )
-    card, layout, _ = release.tasks[task]
+    card, layout = release.tasks[task][:2]
     ids = set(release.ids.get_ids(split, few_sample))
     for dialogue in release.dialogues.values():
         if dialogue.id in ids and task in dialogue.metadata:
@@ -201,16 +201,19 @@ READER_VERSION = 1
 FEW_SAMPLE_FRACTION = 0.1
 """Fraction of the train and dev dialogues in the few-sample setting (paper, section 3.2)."""
 
+SPLIT_SHARES = {
+    True: {"train": 0.5, "dev": 0.125, "test": 0.25},
+    False: {"train": 0.6, "dev": 0.15, "test": 0.25},
+}
+"""Fractions for forecasts: whether few-sample → split → fraction of the dialogues."""
 
-def build_feta_dataset(
-    name: str, tasks: tuple[AnnotatedTask, ...], tiny: TinyPart, shared: float = 0.0
-) -> Dataset:
+
+def build_feta_dataset(name: str, tasks: tuple[AnnotatedTask, ...], shared: float = 0.0) -> Dataset:
     """Return a dataset whose releases have FETA's format.
 
     Args:
         name: name of the dataset.
         tasks: tasks, in the order of the release's metadata.
-        tiny: generator of its synthetic release.
         shared: maximum fraction of a split's texts that are also in another split
             (``disjoint_splits``).
     """
@@ -228,7 +231,7 @@ def build_feta_dataset(
         sizes={task.card.name: task.size for task in tasks},
         sizes_from="Table 1 of the paper",
         few_sample_share=FEW_SAMPLE_FRACTION,
-        tiny=tiny,
+        tiny=TinyPart({task.card.name: task.tiny for task in tasks if task.tiny}, SPLIT_SHARES),
     )
 
 

@@ -9,7 +9,6 @@ are written.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,53 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from tasktransfer.errors import ConfigError
+from tasktransfer.datasets.dataset import GENERATOR_VERSION
 from tasktransfer.tasks.card import MetricSpec, Task
-
-# --- identity of the data, computed before generation ---
-
-GENERATOR_VERSION = 1
-"""Version of the generator. Increase it if any byte of the output changes for a seed and size. A
-test checks the digest of the default data."""
-
-DEFAULT_DIALOGUES = 240
-"""Default number of dialogues per dataset, the smallest with which all effects were measured."""
-
-MINIMUM_DIALOGUES = 120
-"""Minimum number of dialogues per dataset. Fewer give too few scenes of each kind for scores."""
-
-
-def format_revision(seed: int, dialogues: int) -> str:
-    """Return the revision of the data that ``generate`` writes with these parameters.
-
-    Raises:
-        ConfigError: the seed or size is not valid.
-    """
-    check_parameters(seed, dialogues)
-    parameters = {"dialogues": dialogues, "seed": seed, "version": GENERATOR_VERSION}
-    text = json.dumps(parameters, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(f"tiny-world {text}".encode()).hexdigest()
-    return f"tiny-world-v{GENERATOR_VERSION}-{digest[:12]}"
-
-
-def check_parameters(seed: int, dialogues: int) -> None:
-    """Raise ConfigError if a parameter is not valid."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ConfigError(
-            f"tiny world: The seed must be a non-negative integer, but is {seed!r}. Choose another "
-            "seed."
-        )
-    if isinstance(dialogues, bool) or not isinstance(dialogues, int):
-        raise ConfigError(
-            f"tiny world: The number of dialogues must be an integer, but is {dialogues!r}. Choose "
-            "another number."
-        )
-    if dialogues < MINIMUM_DIALOGUES:
-        raise ConfigError(
-            f"tiny world: The {dialogues} dialogues are too few to evaluate every task. Use at "
-            f"least {MINIMUM_DIALOGUES} dialogues."
-        )
-
 
 # --- random sampling ---
 # Python guarantees identical values on all machines and versions only for
@@ -119,12 +73,6 @@ TRAIN_SHARE, DEV_SHARE = 0.60, 0.15
 FEW_SHARE = 5 / 6
 """Fraction of the train and dev dialogues in the few-sample setting. FETA uses a tenth of 13,118
 dialogues. A tenth of these generated ones would be a dozen dialogues."""
-
-SPLIT_SHARES = {
-    True: {"train": 0.5, "dev": 0.125, "test": 0.25},
-    False: {"train": 0.6, "dev": 0.15, "test": 0.25},
-}
-"""Fractions for forecasts: whether few-sample → split → fraction of the dialogues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +191,16 @@ def _list_mood_words(words: dict[str, MoodWords], *, with_rare: bool) -> list[tu
 # available.
 
 Json: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A known effect of one transfer in a generated dataset, and its reason."""
+
+    dataset: str
+    source: str
+    target: str
+    why: str
 
 
 def build_task_metadata(card: Task) -> Json:

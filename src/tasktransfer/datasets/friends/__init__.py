@@ -1,14 +1,14 @@
 """Friends: several recurring speakers, television scenes; seven tasks (FETA, Table 1).
 
 A task is a card, a function that reads its annotations in the release, and a row in this file. To
-add it to the generated data, also write a scene and a row in ``tiny_world``.
+add it to the generated data, also write its ``TinySize``, and a scene in ``tiny_world``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tasktransfer.datasets.dataset import TaskSize
+from tasktransfer.datasets.dataset import TaskSize, TinySize
 from tasktransfer.datasets.feta.annotations import (
     AnnotatedDialogue,
     AnnotatedTask,
@@ -26,7 +26,6 @@ from tasktransfer.datasets.feta.annotations import (
 )
 from tasktransfer.datasets.feta.release import build_feta_dataset
 from tasktransfer.datasets.friends import cards
-from tasktransfer.datasets.friends.tiny_world import TINY
 from tasktransfer.files.fields import (
     Location,
     Table,
@@ -176,15 +175,43 @@ def read_entity_pairs(dialogue: AnnotatedDialogue, task: Task) -> Iterator[Insta
 
 TASKS: tuple[AnnotatedTask, ...] = (
     AnnotatedTask(
-        cards.EMORY_EMOTION_RECOGNITION, read_utterance_labels, TaskSize(844, 207, 1912, 211)
+        cards.EMORY_EMOTION_RECOGNITION,
+        read_utterance_labels,
+        TaskSize(844, 207, 1912, 211),
+        TinySize(1.66, 23),
     ),
-    AnnotatedTask(cards.READING_COMPREHENSION, read_masked_entities, TaskSize(912, 181, 2284, 393)),
-    AnnotatedTask(cards.CHARACTER_IDENTIFICATION, read_mentions, TaskSize(3593, 638, 7803, 308)),
-    AnnotatedTask(cards.QUESTION_ANSWERING, read_spans_in_turns, TaskSize(819, 191, 1937, 395)),
-    AnnotatedTask(cards.PERSONALITY_DETECTION, read_traits, TaskSize(54, 15, 110, 207)),
-    AnnotatedTask(cards.RELATION_EXTRACTION, read_entity_pairs, TaskSize(519, 121, 1188, 317)),
     AnnotatedTask(
-        cards.MELD_EMOTION_RECOGNITION, read_utterance_labels, TaskSize(616, 148, 1247, 228)
+        cards.READING_COMPREHENSION,
+        read_masked_entities,
+        TaskSize(912, 181, 2284, 393),
+        TinySize(1.0, 61),
+    ),
+    AnnotatedTask(
+        cards.CHARACTER_IDENTIFICATION,
+        read_mentions,
+        TaskSize(3593, 638, 7803, 308),
+        TinySize(0.67, 64),
+    ),
+    AnnotatedTask(
+        cards.QUESTION_ANSWERING,
+        read_spans_in_turns,
+        TaskSize(819, 191, 1937, 395),
+        TinySize(1.0, 52),
+    ),
+    AnnotatedTask(
+        cards.PERSONALITY_DETECTION, read_traits, TaskSize(54, 15, 110, 207), TinySize(0.67, 46)
+    ),
+    AnnotatedTask(
+        cards.RELATION_EXTRACTION,
+        read_entity_pairs,
+        TaskSize(519, 121, 1188, 317),
+        TinySize(0.8, 52),
+    ),
+    AnnotatedTask(
+        cards.MELD_EMOTION_RECOGNITION,
+        read_utterance_labels,
+        TaskSize(616, 148, 1247, 228),
+        TinySize(1.65, 23),
     ),
 )
 """Tasks in the order of the release's metadata."""
@@ -193,4 +220,4 @@ ALLOWED_SHARED = 0.005
 """Allowed fraction of a split's texts that are also in another split. Episodes begin with scenes of
 the previous one: 1 of 466 test dialogues and 1 of 466 dev dialogues are in train."""
 
-FRIENDS = build_feta_dataset("Friends", TASKS, TINY, ALLOWED_SHARED)
+FRIENDS = build_feta_dataset("Friends", TASKS, ALLOWED_SHARED)

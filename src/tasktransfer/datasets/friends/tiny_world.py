@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from random import Random
 
-from tasktransfer.datasets.dataset import Claim, TinyPart, TinySize
 from tasktransfer.datasets.feta.tiny_world import (
-    SPLIT_SHARES,
+    Claim,
     Json,
     Role,
     assign_roles,
@@ -26,7 +25,7 @@ from tasktransfer.datasets.feta.tiny_world import (
     sample_value,
     shuffle_values,
 )
-from tasktransfer.datasets.friends import cards
+from tasktransfer.datasets.friends import TASKS, cards
 from tasktransfer.datasets.friends import tiny_words as words
 from tasktransfer.tasks.card import Task
 
@@ -219,16 +218,6 @@ SCENES: dict[str, Callable[[Json, Role, Company, Random], None]] = {
 }
 
 
-_TASKS: tuple[tuple[Task, TinySize], ...] = (
-    (cards.EMORY_EMOTION_RECOGNITION, TinySize(1.66, 23)),
-    (cards.READING_COMPREHENSION, TinySize(1.0, 61)),
-    (cards.CHARACTER_IDENTIFICATION, TinySize(0.67, 64)),
-    (cards.QUESTION_ANSWERING, TinySize(1.0, 52)),
-    (cards.PERSONALITY_DETECTION, TinySize(0.67, 46)),
-    (cards.RELATION_EXTRACTION, TinySize(0.8, 52)),
-    (cards.MELD_EMOTION_RECOGNITION, TinySize(1.65, 23)),
-)
-
 SCENES_PER_EPISODE, EPISODES_PER_SEASON = 12, 24
 
 
@@ -322,30 +311,28 @@ def _build_release_task_metadata(card: Task) -> Json:
     return metadata
 
 
-TINY = TinyPart(
-    write=build_release_writer(
-        "Friends",
-        {card.name: _build_release_task_metadata(card) for card, _ in _TASKS},
-        generate_dialogues,
+write_release = build_release_writer(
+    "Friends",
+    {task.card.name: _build_release_task_metadata(task.card) for task in TASKS if task.tiny},
+    generate_dialogues,
+)
+
+HELPFUL = (
+    Claim(
+        dataset="Friends",
+        source="MELD_emotion_recognition",
+        target="emory_emotion_recognition",
+        why="One hidden mapping from mood words to four moods decides both labels; the "
+        "source's training dialogues hold every mood word, the target's only half of them.",
     ),
-    sizes={card.name: size for card, size in _TASKS},
-    shares=SPLIT_SHARES,
-    helpful=(
-        Claim(
-            dataset="Friends",
-            source="MELD_emotion_recognition",
-            target="emory_emotion_recognition",
-            why="One hidden mapping from mood words to four moods decides both labels; the "
-            "source's training dialogues hold every mood word, the target's only half of them.",
-        ),
-    ),
-    unrelated=(
-        Claim(
-            dataset="Friends",
-            source="character_identification",
-            target="emory_emotion_recognition",
-            why="Characters depend on nicknames, which are sampled independently of the mood words "
-            "that decide emotions and share no word with them.",
-        ),
+)
+
+UNRELATED = (
+    Claim(
+        dataset="Friends",
+        source="character_identification",
+        target="emory_emotion_recognition",
+        why="Characters depend on nicknames, which are sampled independently of the mood words "
+        "that decide emotions and share no word with them.",
     ),
 )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tasktransfer.datasets.dailydialog import DAILYDIALOG
+from tasktransfer.datasets.dailydialog.tiny_world import write_release
 from tasktransfer.datasets.dailydialog.utterances import OFFICIAL_SPLITS, RELEASE, read_dialogues
 from tasktransfer.datasets.dataset import Dataset, Reader, Release, TaskSize, TinyPart, TinySize
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
@@ -120,8 +120,7 @@ def _read_daily(files: dict[str, Path]) -> Rows:
 
 def _write_tiny_daily(folder: Path, seed: int, dialogues: int) -> None:
     """Write the tiny DailyDialog, with its splits in a separate file."""
-    assert DAILYDIALOG.tiny is not None
-    DAILYDIALOG.tiny.write(folder, seed, dialogues)
+    write_release(folder, seed, dialogues)
     lines = ["dialogue_id,split"]
     for split, named in (("train", "train"), ("valid", "dev"), ("test", "test")):
         ids = (folder / RELEASE / f"TTiDB_{named}_ids.txt").read_text().split()
