@@ -85,6 +85,12 @@ def write_all_tables(results: Frames, out: Path) -> list[Path]:
     return write_tables(printed(results).values(), out)
 
 
+def write_table_text(results: Frames, out: Path, name: str) -> str:
+    """Write every printed table, and return the Markdown text of one of them."""
+    write_all_tables(results, out)
+    return (out / f"{name}.md").read_text()
+
+
 def render(results: Frames, figures: Path, folder: Path, *, arguments: str = "") -> str:
     """Return the text of the report page."""
     return page.render_page(shown_of(results), view_of(results, arguments), figures, folder)

@@ -21,7 +21,6 @@ from tasktransfer.designs.explain import as_text, explain
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.designs.transfer.shown import build_analysis
 from tasktransfer.present.numbers import format_delta
-from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 
 ER, DNLI, TC = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -44,6 +43,11 @@ def opened(**keys: Any) -> Study:
     return open_study("study.yaml")
 
 
+def write_tables() -> None:
+    for command in ("collect", "statistics"):
+        assert main([command, "--config", "study.yaml"]) == 0
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write records, tables and statistics of a small study."""
@@ -51,8 +55,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write_records(opened())
-        for command in ("collect", "statistics"):
-            assert main([command, "--config", "study.yaml"]) == 0
+        write_tables()
     return folder
 
 
@@ -63,17 +66,25 @@ def study(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> St
     return opened()
 
 
-def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     capsys.readouterr()
-    code = main(["explain", *words, "--config", "study.yaml", "--json"])
-    said = capsys.readouterr()
-    assert code == 0, said.err
-    return json.loads(said.out)  # type: ignore[no-any-return]
+    assert main(["explain", *words, "--config", "study.yaml"]) == 0
+    return capsys.readouterr().out
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    return json.loads(text(capsys, *words, "--json"))  # type: ignore[no-any-return]
+
+
+def explained(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, Any], Any]:
+    """Return the explanation of a row, by default ``CELL``, and the row itself."""
+    explanation = asked(capsys, *(words or CELL))
+    (row,) = explanation["rows"]
+    return explanation, row
 
 
 def row_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    (row,) = asked(capsys, *words)["rows"]
-    return row  # type: ignore[no-any-return]
+    return explained(capsys, *words)[1]  # type: ignore[no-any-return]
 
 
 def run_in(row: dict[str, Any], seed: int, *, reference: bool = False) -> dict[str, Any]:
@@ -90,12 +101,6 @@ def trainings(explanation: dict[str, Any], run: dict[str, Any]) -> list[dict[str
     return [nodes[digest] for digest in run["nodes"]]
 
 
-def text(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    capsys.readouterr()
-    assert main(["explain", *words, "--config", "study.yaml"]) == 0
-    return capsys.readouterr().out
-
-
 def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]:
     return [
         run
@@ -104,27 +109,32 @@ def runs_of(study: Study, algorithm: str, sources: tuple[str, ...]) -> list[Run]
     ]
 
 
+def transfers_of(study: Study) -> list[Run]:
+    """Return the runs of the explained cell, one per seed."""
+    return runs_of(study, "multitask_finetune", (ER,))
+
+
 def score(study: Study, run: Run) -> float:
     record = json.loads(Path(study.get_record_path(run.stages[-1])).read_text())
     return float(record["results"][run.about["target"]]["score"])
 
 
 def test_the_number_is_that_of_the_records(study: Study, capsys: Any) -> None:
-    row = row_of(capsys, *CELL)
-    transfers = [score(study, run) for run in runs_of(study, "multitask_finetune", (ER,))]
+    explanation, row = explained(capsys)
+    scores = [score(study, run) for run in transfers_of(study)]
     baselines = [score(study, run) for run in runs_of(study, "baseline", ())]
     means = row["means"]
-    delta = (sum(transfers) - sum(baselines)) / 2
+    delta = (sum(scores) - sum(baselines)) / 2
     assert means["seeds"] == [0, 1]
-    assert means["scores"]["score"] == pytest.approx(sum(transfers) / 2)
+    assert means["scores"]["score"] == pytest.approx(sum(scores) / 2)
     assert means["scores"]["reference"] == pytest.approx(sum(baselines) / 2)
     assert means["scores"]["delta"] == pytest.approx(delta)
     assert means["scores"]["improvement"] == pytest.approx(100 * 2 * delta / sum(baselines))
-    assert [each["score"] for each in means["by_seed"].values()] == transfers
+    assert [each["score"] for each in means["by_seed"].values()] == scores
     assert [each["delta"] for each in means["by_seed"].values()] == [
-        pytest.approx(t - b) for t, b in zip(transfers, baselines, strict=True)
+        pytest.approx(t - b) for t, b in zip(scores, baselines, strict=True)
     ]
-    assert all(node["in_plan"] for node in asked(capsys, *CELL)["nodes"])
+    assert all(node["in_plan"] for node in explanation["nodes"])
     assert row["numbers"]["delta"] == pytest.approx(delta)
 
 
@@ -133,11 +143,9 @@ def test_interval_and_test_are_those_of_the_statistics(study: Study, capsys: Any
     (expected,) = cells[
         (cells.algorithm == "multitask_finetune") & (cells.source == ER) & (cells.target == DNLI)
     ].to_dict("records")
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
-    for key in ("low", "high", "p", "q", "delta", "score", "baseline_score", "instances"):
+    explanation, row = explained(capsys)
+    for key in ("low", "high", "p", "q", "delta", "score", "instances", "significant"):
         assert row["numbers"][key] == pytest.approx(expected[key])
-    assert row["numbers"]["significant"] == expected["significant"]
     assert row["up_to_date"]
     single = cells[cells.n_sources == 1]
     (family,) = [note for note in explanation["notes"] if note.startswith("q is ")]
@@ -160,9 +168,8 @@ def test_the_significance_of_the_statistics_is_reported(study: Study, capsys: An
 
 
 def test_trainings_come_in_order_with_their_parents(study: Study, capsys: Any) -> None:
-    run = runs_of(study, "multitask_finetune", (ER,))[1]
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
+    run = transfers_of(study)[1]
+    explanation, row = explained(capsys)
     first, second = trainings(explanation, run_in(row, 1))
     assert [first["node"]["step"], second["node"]["step"]] == ["multitask", "finetune"]
     assert (first["node"]["parents"], second["node"]["parents"]) == ([], [first["digest"]])
@@ -180,10 +187,7 @@ def test_the_text_names_all_of_it(study: Study, capsys: Any) -> None:
     numbers, means = row["numbers"], row["means"]
     wanted = [
         format_delta(means["scores"]["delta"]),
-        f"{numbers['low']:.6g}",
-        f"{numbers['high']:.6g}",
-        f"{numbers['p']:.6g}",
-        f"{numbers['q']:.6g}",
+        *(f"{numbers[key]:.6g}" for key in ("low", "high", "p", "q")),
         "lower end of the 95 % interval of delta",
         "Benjamini-Hochberg for 18 single-source cells of DailyDialog",
         "0" * 40 + ", with uncommitted changes",
@@ -208,16 +212,12 @@ def test_a_baseline_has_a_score_and_no_delta(study: Study, capsys: Any) -> None:
     assert "mean of 2 of 2 seeds" in text(capsys, "DailyDialog", "tiny-bert", "baseline", "DNLI")
 
 
-# --- missing records ------------------------------------------------------------------------------
-
-
 def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> None:
-    run = runs_of(study, "multitask_finetune", (ER,))[1]
+    run = transfers_of(study)[1]
     folder = Path(study.get_node_folder(run.stages[-1]))
     (folder / "metrics.json").unlink()
     (folder / "train.log").write_text("Traceback (most recent call last):\nerror: out of paper\n")
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
+    explanation, row = explained(capsys)
     means = row["means"]
     assert means["seeds"] == [0]
     # The baseline of the missing seed does not count.
@@ -238,7 +238,7 @@ def test_a_missing_seed_is_shown_with_its_state(study: Study, capsys: Any) -> No
 
 
 def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
-    run = runs_of(study, "multitask_finetune", (ER,))[0]
+    run = transfers_of(study)[0]
     for stage in run.stages:
         (Path(study.get_node_folder(stage)) / "metrics.json").unlink()
     Path(study.get_node_folder(run.stages[-1]), "train.log").unlink()
@@ -250,20 +250,10 @@ def test_a_failed_parent_is_named(study: Study, capsys: Any) -> None:
     assert [node["state"] for node in nodes] == ["failed", "waiting"]
 
 
-def test_running_and_interrupted_trainings(study: Study, capsys: Any) -> None:
-    run = runs_of(study, "multitask_finetune", (ER,))[0]
-    folder = Path(study.get_node_folder(run.stages[-1]))
-    (folder / "metrics.json").unlink()
-    assert run_in(row_of(capsys, *CELL), 0)["state"] == "interrupted"
-    with claim_folder(folder, print):
-        assert run_in(row_of(capsys, *CELL), 0)["state"] == "running"
-
-
 def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
-    record = Path(study.get_record_path(runs_of(study, "multitask_finetune", (ER,))[0].stages[-1]))
+    record = Path(study.get_record_path(transfers_of(study)[0].stages[-1]))
     record.write_text("{")
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
+    explanation, row = explained(capsys)
     assert row["means"]["seeds"] == [1]
     lost = run_in(row, 0)
     assert lost["reason"].startswith(f"damaged: {record}: The record is not valid JSON")
@@ -273,17 +263,16 @@ def test_a_damaged_record_is_no_number(study: Study, capsys: Any) -> None:
 def test_a_missing_baseline_leaves_a_score_without_a_delta(study: Study, capsys: Any) -> None:
     for run in runs_of(study, "baseline", ()):
         shutil.rmtree(study.get_node_folder(run.stages[-1]))
-    row = row_of(capsys, *CELL)
+    row = row_of(capsys)
     assert row["means"]["scores"]["delta"] is None
     assert {run["state"] for run in row["runs"] if run["is_reference"]} == {"waiting"}
     assert "mean of 0 of 2 seeds" in text(capsys, *CELL)
 
 
 def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> None:
-    before = row_of(capsys, *CELL)
+    before = row_of(capsys)
     shutil.rmtree(study.tables)
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
+    explanation, row = explained(capsys)
     assert row["means"] == before["means"]
     assert (row["numbers"], row["up_to_date"]) == ({}, None)
     notes = " ".join(explanation["notes"])
@@ -292,9 +281,9 @@ def test_records_without_tables_and_statistics(study: Study, capsys: Any) -> Non
 
 
 def test_a_changed_record_outdates_the_statistics(study: Study, capsys: Any) -> None:
-    run = runs_of(study, "multitask_finetune", (ER,))[0]
+    run = transfers_of(study)[0]
     write_stage(study, run.stages[-1], lambda run: 0.9)
-    row = row_of(capsys, *CELL)
+    row = row_of(capsys)
     assert not row["up_to_date"]
     assert run_in(row, 0)["score"] == score(study, run)
 
@@ -316,8 +305,7 @@ def test_a_cell_that_the_config_lost_is_explained_from_the_tables(
 
 def test_a_cell_that_was_never_run_is_explained_from_the_plan(study: Study, capsys: Any) -> None:
     opened(training={"epochs": 2})
-    explanation = asked(capsys, *CELL)
-    (row,) = explanation["rows"]
+    explanation, row = explained(capsys)
     assert row["means"]["seeds"] == []
     assert {run["state"] for run in row["runs"]} == {"waiting"}
     assert "other runs of this kind than the current plan" in " ".join(explanation["notes"])
@@ -325,14 +313,11 @@ def test_a_cell_that_was_never_run_is_explained_from_the_plan(study: Study, caps
 
 
 def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) -> None:
-    before = row_of(capsys, *CELL)
+    before = row_of(capsys)
     Path("study.yaml").write_text(yaml.safe_dump(KEYS | {"data": {"release": "nowhere"}}))
     explanation = asked(capsys, *CELL)
     assert explanation["rows"][0]["means"] == before["means"]
     assert "nowhere" in " ".join(explanation["notes"])
-
-
-# --- names ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -346,14 +331,8 @@ def test_absent_data_are_named_and_the_tables_used(study: Study, capsys: Any) ->
         ([*CELL[:3], "DNLI"], "Select one cell with DATASET MODEL ALGORITHM SOURCE TARGET"),
         ([*CELL[:3], "ER", "DNLI", "TC"], "DNLI TC. Leave out 'TC'"),
         ([*CELL[:2], "baseline", "ER", "DNLI"], "No run has all of DailyDialog tiny-bert baseline"),
-        (
-            [*CELL[:3], "ER", "ER"],
-            "'ER' could be dialogue_nli (DNLI), topic_classification (TC)",
-        ),
-        (
-            [*CELL[:3], "ER+TC", "DNLI"],
-            "'ER+TC' could be emotion_recognition (ER), topic_classification (TC)",
-        ),
+        ([*CELL[:3], "ER", "ER"], "'ER' could be dialogue_nli (DNLI), topic_classification (TC)"),
+        ([*CELL[:3], "ER+TC", "DNLI"], "'ER+TC' could be emotion_recognition (ER), topic_classif"),
     ],
 )
 def test_unknown_names_are_refused_with_the_known(
@@ -404,9 +383,8 @@ def test_the_order_tells_source_and_target_apart(study: Study, capsys: Any) -> N
 
 def test_a_cell_of_one_training_has_an_interval_but_no_test(study: Study, capsys: Any) -> None:
     opened(seeds=1)
-    for command in ("collect", "statistics"):
-        assert main([command, "--config", "study.yaml"]) == 0
-    row = row_of(capsys, *CELL)
+    write_tables()
+    row = row_of(capsys)
     assert row["numbers"]["n_seeds"] == 1 and row["numbers"]["low"] < row["numbers"]["high"]
     assert not {"p", "q", "significant"} & {*row["numbers"]}
     assert "has one seed, so its interval is over test dialogues only" in text(capsys, *CELL)
@@ -416,8 +394,7 @@ def test_a_row_lists_only_the_baselines_that_it_uses(study: Study, capsys: Any) 
     """Further seeds of the baselines have no transfer run that they are compared with."""
     study = opened(baseline_seeds=3)
     write_records(study)
-    for command in ("collect", "statistics"):
-        assert main([command, "--config", "study.yaml"]) == 0
+    write_tables()
     for table in ("table2", "summary"):
         row = row_of(capsys, table, "DailyDialog", "tiny-bert", "multitask_finetune")
         assert {run["names"]["seed"] for run in row["runs"]} == {"0", "1"}

@@ -63,29 +63,17 @@ def test_a_study_without_sources_is_not_said_to_be_about_transfer() -> None:
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
-    assert not [
-        *describe_unlearned_baselines(compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE))
-    ]
-    assert not [*describe_unlearned_baselines(pd.DataFrame())]
+    learned = compare_scores(runs(topics=(50.0,), acts=(61.0,)), REFERENCE)
+    for compared in (learned, pd.DataFrame()):
+        assert not [*describe_unlearned_baselines(compared)]
 
 
 def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
-    names = ["dataset", "model", "target", "source"]
-    cells = pd.DataFrame([("D", "m", "x", "a"), ("D", "m", "y", "a")], columns=names)
-    compared = pd.DataFrame(
-        {
-            "dataset": ["D", "D"],
-            "model": ["m", "m"],
-            "target": ["x", "y"],
-            "state": ["not better", "learned"],
-            "q": [0.5, 0.01],
-        }
-    )
+    cells = pd.DataFrame({"dataset": "D", "model": "m", "target": ["x", "y"], "source": "a"})
+    compared = cells.assign(state=["not better", "learned"], q=[0.5, 0.01])
     assert select_learned_cells(cells, compared)["target"].tolist() == ["y"]
-    assert select_learned_cells(cells, compared.drop(columns="q")) is cells, (
-        "scores without intervals"
-    )
-    assert select_learned_cells(cells, pd.DataFrame()) is cells
+    for without_intervals in (compared.drop(columns="q"), pd.DataFrame()):
+        assert select_learned_cells(cells, without_intervals) is cells
 
 
 def test_models_are_named_if_there_are_several() -> None:

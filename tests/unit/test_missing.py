@@ -30,12 +30,11 @@ KEYS: dict[str, Any] = {
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.chdir(tmp_path)
+def study(here: Path) -> Study:
     Path("study.yaml").write_text(yaml.safe_dump(KEYS))
-    made = open_study("study.yaml")
-    write_records(made)
-    return made
+    study = open_study("study.yaml")
+    write_records(study)
+    return study
 
 
 def run_of(study: Study, algorithm: str, target: str = DNLI, seed: int = 1) -> Run:
@@ -98,6 +97,7 @@ def test_each_state_and_its_reason(study: Study) -> None:
         ("error: no memory\n", "failed", "its parent DNLI+ER failed: no memory"),
         ("epoch 1\n", "interrupted", "its parent DNLI+ER was interrupted"),
         (None, "waiting", "no record"),
+        ("damaged", "damaged", "its parent DNLI+ER is damaged: {}: The record is not valid JSON"),
     ],
 )
 def test_a_run_is_where_its_parent_is(
@@ -105,23 +105,15 @@ def test_a_run_is_where_its_parent_is(
 ) -> None:
     run = run_of(study, "multitask_finetune")
     undo(study, run)
-    parent = undo(study, run, step=0, log=log)
-    row = missing(study).loc[("multitask_finetune", DNLI, 1)]
-    assert (row["state"], row["reason"]) == (state, reason)
-    assert row["stage"] == parent.relative_to("results").as_posix()
-    assert row["path"] == f"{run.stages[-1].path}/metrics.json"
-
-
-def test_a_damaged_parent_is_the_reason(study: Study) -> None:
-    run = run_of(study, "multitask_finetune")
-    undo(study, run)
     record = Path(study.get_record_path(run.stages[0]))
-    record.write_text("{")
+    if log == "damaged":
+        record.write_text("{")
+    else:
+        undo(study, run, step=0, log=log)
     row = missing(study).loc[("multitask_finetune", DNLI, 1)]
-    assert row["state"] == "damaged"
-    assert row["reason"].startswith(
-        f"its parent DNLI+ER is damaged: {record}: The record is not valid JSON"
-    )
+    assert row["state"] == state and row["reason"].startswith(reason.format(record))
+    assert row["stage"] == record.parent.relative_to("results").as_posix()
+    assert row["path"] == f"{run.stages[-1].path}/metrics.json"
 
 
 def test_a_run_without_its_baseline_says_why(study: Study) -> None:

@@ -9,7 +9,7 @@ import pytest
 from paper_studies import gather, several_runs, several_score, some
 from record_factory import Run
 
-from shown_results import write_all_tables
+from shown_results import write_table_text
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import published
 from tasktransfer.designs.transfer.tables import multi_source_tables
@@ -55,8 +55,7 @@ def test_table_3_comes_out_as_published_but_where_the_paper_contradicts_itself(
 
 
 def test_multi_source_tables_are_printed_with_notes(several: Frames, tmp_path: Path) -> None:
-    write_all_tables(several, tmp_path)
-    text = (tmp_path / "table6.md").read_text()
+    text = write_table_text(several, tmp_path, "table6")
     assert "| DRSE | ARS + CEE + DAC | bert | Multitask | +0.96 | +0.96 | +0.00 | +3.73 |" in text
     assert "DNLI, bert, Pre-train → fine-tune: difference printed in Table 3 is 1.37" in text
     assert "| +0.00 | –\\* | – | +1.95 | –\\* | – | 2/2 | 3/3 |" in text
@@ -86,8 +85,7 @@ def test_published_values_stand_beside_the_papers_own_sources_only(tmp_path: Pat
         beside = frame.groupby("short")[f"published_{name}"].count().to_dict()
         assert beside == {"DRSE": 0, "DNLI": 3, "CI": 0, "QA": 3}
         assert frame[name].notna().all()
-    write_all_tables(results, tmp_path / "printed")
-    text = (tmp_path / "printed" / "table3.md").read_text()
+    text = write_table_text(results, tmp_path / "printed", "table3")
     assert "‡ alone: 6 rows with other sources than the paper, not compared." in text
     assert "‡ after a number: not all of the paper's sources are legible" in text
     assert text.count("‡ |") == 12  # both kinds
@@ -98,8 +96,7 @@ def test_a_study_without_the_papers_sources_is_not_compared(tmp_path: Path) -> N
     few = [r for r in runs if r[1] == "bert" and r[4] == "character_identification"]
     frame = some(compute_table6(results := gather(tmp_path, few, lambda run: 40.0)))
     assert not any(name.startswith("published_") for name in frame)
-    write_all_tables(results, tmp_path / "printed")
-    text = (tmp_path / "printed" / "table6.md").read_text()
+    text = write_table_text(results, tmp_path / "printed", "table6")
     assert "No row is compared with the paper, because no row has the paper's sources." in text
 
 
@@ -139,7 +136,6 @@ def test_holes_of_the_multi_source_tables_are_shown(tmp_path: Path) -> None:
     assert math.isnan(frame.loc["multitask", "multi_source_delta"])
     assert frame.loc["multitask", "single_source_delta"] == pytest.approx(2.50)
     assert frame.loc["pretrain_finetune", "n_seeds"] == 1
-    write_all_tables(results, tmp_path / "printed")
-    text = (tmp_path / "printed" / "table3.md").read_text()
+    text = write_table_text(results, tmp_path / "printed", "table3")
     assert "| Multitask† | – | −1.14 | – | 0/2 | 3/3 |" in text
     assert "† Computed from fewer seeds" in text

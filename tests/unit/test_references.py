@@ -62,8 +62,10 @@ STUDY: dict[str, Any] = {
 }
 
 
-def open_changed(folder: Path, monkeypatch: pytest.MonkeyPatch, **keys: Any) -> Study:
-    monkeypatch.chdir(folder)
+pytestmark = pytest.mark.usefixtures("here")
+
+
+def open_changed(**keys: Any) -> Study:
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, **keys}))
     return open_study("study.yaml")
 
@@ -72,21 +74,16 @@ def list_references(plan: Plan) -> list[Run]:
     return [run for run in plan.runs if is_reference(run)]
 
 
-def test_a_study_has_no_references_unless_it_names_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plain = open_changed(tmp_path, monkeypatch)
-    named = open_changed(tmp_path, monkeypatch, references=[*REFERENCES])
+def test_a_study_has_no_references_unless_it_names_them() -> None:
+    plain, named = open_changed(), open_changed(references=[*REFERENCES])
     assert not list_references(plain.plan)
     assert plain.config.digest == named.config.digest, "no other node changes"
     assert [s.digest for s in plain.plan.stages] == [s.digest for s in named.plan.stages]
     assert len(select_transfer_runs(named.plan)) == len(select_transfer_runs(plain.plan))
 
 
-def test_a_reference_is_one_fit_per_dataset_and_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = open_changed(tmp_path, monkeypatch, references=[NEAREST, MOST_FREQUENT, FROZEN]).plan
+def test_a_reference_is_one_fit_per_dataset_and_model() -> None:
+    plan = open_changed(references=[NEAREST, MOST_FREQUENT, FROZEN]).plan
     runs = {(run.variant, run.model): run.outcome for run in list_references(plan)}
     assert [*runs] == [
         (MOST_FREQUENT, NO_MODEL),
@@ -102,12 +99,9 @@ def test_a_reference_is_one_fit_per_dataset_and_model(
     assert len(plan.fits) == 3
 
 
-def test_spans_are_not_predicted_from_embeddings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spans_are_not_predicted_from_embeddings() -> None:
     datasets = {"Friends": {"tasks": ["question_answering"]}}
-    keys: dict[str, Any] = {"references": [TFIDF, FROZEN], "datasets": datasets}
-    plan = open_changed(tmp_path, monkeypatch, **keys).plan
+    plan = open_changed(references=[TFIDF, FROZEN], datasets=datasets).plan
     assert [run.variant for run in list_references(plan)] == [TFIDF]
 
 
@@ -123,18 +117,15 @@ def embed(texts: Sequence[str]) -> Any:
     return np.array([[*(text.split().count(word) for word in WORDS), 0.1] for text in texts])
 
 
+def make_instance(context: str, target: str, **changes: Any) -> Instance:
+    names = {"id": context, "dialogue_id": context, "task": TASKS[0], "focus": 0}
+    values = {"query": {}, "options": (), "target": (target,), **names, **changes}
+    return Instance(context=context, **values)
+
+
 def classified(text: str, label: str, before: str = "") -> Instance:
     context = f"{before} {text}".strip()
-    return Instance(
-        id=text,
-        dialogue_id=text,
-        task=TASKS[0],
-        context=context,
-        query={},
-        options=(),
-        focus=len(context) - len(text),
-        target=(label,),
-    )
+    return make_instance(context, label, focus=len(context) - len(text))
 
 
 TRAIN = [
@@ -165,15 +156,10 @@ def test_the_option_that_shares_the_contexts_words_is_chosen(name: str) -> None:
     count = len(task.labels)
 
     def choice(context: str, options: Sequence[str], gold: int) -> Instance:
-        return Instance(
-            id=context,
-            dialogue_id=context,
-            task=task.name,
-            context=context,
-            focus=0,
-            query={"question": "which"},
-            options=(*options, *["nothing"] * (count - len(options))),
-            target=(task.labels[gold],),
+        padded = (*options, *["nothing"] * (count - len(options)))
+        query = {"question": "which"}
+        return make_instance(
+            context, task.labels[gold], task=task.name, query=query, options=padded
         )
 
     train = [
@@ -228,18 +214,19 @@ class Finished:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
-    references = [MOST_FREQUENT, FROZEN]
-    return open_changed(tmp_path, monkeypatch, references=references, models=STUDY["models"][:1])
+def study(here: Path) -> Study:
+    return open_changed(references=[MOST_FREQUENT, FROZEN], models=STUDY["models"][:1])
 
 
 def build_table(study: Study, right: Callable[[Run, str], float]) -> pd.DataFrame:
     return make_references(gather_frames(Finished(study, right)))
 
 
+METADATA = Metadata("references", "c" * 64, True, 4)
+
+
 def gather_frames(collected: Any) -> Frames:
-    metadata = Metadata("references", "c" * 64, True, 4)
-    return Frames(collected.study, {}, metadata, cast(Collected, collected))
+    return Frames(collected.study, {}, METADATA, cast(Collected, collected))
 
 
 def test_a_baseline_is_compared_with_each_reference_in_pairs(study: Study) -> None:
@@ -261,9 +248,8 @@ def test_a_baseline_below_the_best_reference_has_not_learned(study: Study) -> No
             return 0.8 if run.variant == FROZEN else 0.0
         return 0.6 if task == TASKS[0] else 0.95
 
-    states = build_table(study, right).groupby("target")["state"].unique()
-    assert [*states[TASKS[0]]] == [NOT_BETTER]
-    assert [*states[TASKS[1]]] == [LEARNED]
+    states = build_table(study, right).groupby("target")["state"].unique().map(list)
+    assert states.to_dict() == {TASKS[0]: [NOT_BETTER], TASKS[1]: [LEARNED]}
 
 
 def test_half_of_the_runs_with_one_answer_are_a_collapsed_cell(study: Study) -> None:
@@ -273,34 +259,29 @@ def test_half_of_the_runs_with_one_answer_are_a_collapsed_cell(study: Study) -> 
         return 0.0 if run.seed == 0 and task == TASKS[0] else 0.9
 
     table = build_table(study, right).drop_duplicates("target").set_index("target")
-    assert table.loc[TASKS[0], "state"] == COLLAPSED
-    assert table["states"].map(list).to_dict()[TASKS[0]] == [COLLAPSED, LEARNED]
-    assert table.loc[TASKS[1], "state"] == LEARNED
+    assert table["state"].to_dict() == {TASKS[0]: COLLAPSED, TASKS[1]: LEARNED}
+    assert [*table.loc[TASKS[0], "states"]] == [COLLAPSED, LEARNED]
 
 
-def test_one_seed_has_no_q(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models = STUDY["models"][:1]
-    one = open_changed(tmp_path, monkeypatch, references=[FROZEN], models=models, seeds=1)
+def test_one_seed_has_no_q() -> None:
+    one = open_changed(references=[FROZEN], models=STUDY["models"][:1], seeds=1)
     table = build_table(one, lambda run, _: 0.4 if is_reference(run) else 0.9)
     assert table["p"].notna().all() and table["q"].isna().all()
 
 
 def test_without_a_finished_reference_the_table_is_empty(study: Study) -> None:
-    none = make_references(
-        gather_frames(SimpleNamespace(study=study, runs=(), rows=lambda _: None))
-    )
-    assert none.empty
-    assert "state" in none
+    nothing = SimpleNamespace(study=study, runs=(), rows=lambda _: None)
+    none = make_references(gather_frames(nothing))
+    assert none.empty and "state" in none
 
 
 def test_a_run_ends_with_a_warning_about_baselines_that_have_not_learned(study: Study) -> None:
     assert list_baseline_warnings(study) == [], "no table"
 
     def write(right: Callable[[Run, str], float]) -> None:
-        metadata = Metadata("references", "c" * 64, True, 4)
         frames = {"runs": build_frame([], COLUMNS["runs"]), "references": build_table(study, right)}
         for name, frame in frames.items():
-            write_frame(Path(study.tables, f"{name}.parquet"), frame, COLUMNS[name], metadata)
+            write_frame(Path(study.tables, f"{name}.parquet"), frame, COLUMNS[name], METADATA)
 
     write(lambda run, task: 0.5 if is_reference(run) else 0.9)
     assert list_baseline_warnings(study) == []
@@ -328,11 +309,9 @@ def test_selectors_are_not_judged_on_targets_that_are_not_learned(
 # --- the job --------------------------------------------------------------------------------------
 
 
-def test_the_job_predicts_the_test_split_within_the_limits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = open_changed(tmp_path, monkeypatch, references=[TFIDF])
-    release = tmp_path / "world"
+def test_the_job_predicts_the_test_split_within_the_limits(here: Path) -> None:
+    study = open_changed(references=[TFIDF])
+    release = here / "world"
     generate_releases(release, dialogues=120)
     cache_dataset("DailyDialog", release, True, Path(study.get_instances_folder("DailyDialog")))
     (fit,) = study.plan.fits

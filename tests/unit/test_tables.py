@@ -80,11 +80,7 @@ def test_each_run_is_a_row_and_each_delta_is_against_its_own_seed(tmp_path: Path
 
 def test_scores_are_long_over_test_and_the_best_dev_epoch(tmp_path: Path) -> None:
     tables = compute_frames(constructed(tmp_path, RUNS, score))
-    found = tables["scores"][
-        (tables["scores"].sources == "a_task")
-        & (tables["scores"].target == "b_task")
-        & (tables["scores"].seed == 0)
-    ]
+    found = tables["scores"].query("sources == 'a_task' and target == 'b_task' and seed == 0")
     assert set(zip(found.split, found.measure, found.value, strict=True)) == {
         ("test", "accuracy", 54.0),
         ("test", "score", 54.0),
@@ -185,11 +181,8 @@ def test_several_sources_are_joined_and_kept_apart(tmp_path: Path) -> None:
     several = ("DailyDialog", "bert", "multitask", ("a_task", "b_task"), "c_task", 0)
     tables = compute_frames(constructed(tmp_path, [*RUNS, several], score))
     row = one(tables["deltas"], n_sources=2)
-    assert (row.source, list(row.sources), row.delta) == (
-        "a_task+b_task",
-        ["a_task", "b_task"],
-        -5.0,
-    )
+    expected = ("a_task+b_task", ["a_task", "b_task"], -5.0)
+    assert (row.source, list(row.sources), row.delta) == expected
 
 
 def test_nothing_usable_is_an_error_with_the_first_holes(tmp_path: Path) -> None:
