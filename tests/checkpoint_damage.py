@@ -15,18 +15,23 @@ from architectures import write_checkpoint, write_tokenizer
 from tasktransfer.core.specs import Family
 
 Damage = Callable[[Path], object]
+Weights = dict[str, torch.Tensor]
 WEIGHTS = "model.safetensors"
 
 
 @dataclass(frozen=True)
 class Bad:
-    """A damaged folder. ``message``: expected text of the error, after the folder or file name."""
+    """A damaged folder.
+
+    ``message``: expected text of the error, after the folder or file name. ``family``: that of the
+    study; None for the architecture's own.
+    """
 
     name: str
     architecture: str
     message: str
     damage: Damage = lambda folder: None
-    family: Family = "encoder"
+    family: Family | None = None
     max_length: int = 128
     settings: dict[str, object] = field(default_factory=dict)
 
@@ -47,13 +52,29 @@ def with_bytes(name: str, change: Callable[[bytes], bytes]) -> Damage:
     return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
 
-def with_weights(change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> Damage:
+def with_content(name: str, content: bytes) -> Damage:
+    return with_bytes(name, lambda _: content)
+
+
+def with_weights(change: Callable[[Weights], Weights]) -> Damage:
     def damage(folder: Path) -> None:
         weights = load_file(folder / WEIGHTS)
         changed = {name: tensor.clone() for name, tensor in change(weights).items()}
         save_file(changed, folder / WEIGHTS, {"format": "pt"})
 
     return damage
+
+
+def with_prefix(prefix: str) -> Damage:
+    return with_weights(lambda weights: {f"{prefix}{n}": t for n, t in weights.items()})
+
+
+def with_tensor(name: str) -> Damage:
+    return with_weights(lambda weights: {**weights, name: torch.ones(3)})
+
+
+def without_tensors(part: str) -> Damage:
+    return with_weights(lambda weights: {n: t for n, t in weights.items() if part not in n})
 
 
 def with_json(name: str, **values: object) -> Damage:
@@ -84,7 +105,7 @@ def another_vocabulary(folder: Path) -> None:
 
 
 def one_value(value: float) -> Damage:
-    def change(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def change(weights: Weights) -> Weights:
         name = next(n for n in weights if "layer.1" in n)
         weights[name].view(-1)[0] = value
         return weights

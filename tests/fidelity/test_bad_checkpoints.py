@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from architectures import write_checkpoint
+from architectures import FAMILY_OF, write_checkpoint
 from checkpoint_damage import Bad
 from damaged_checkpoints import CASES
 from releases import tiny_release
@@ -20,9 +20,10 @@ from tasktransfer.cli import main
 def study_of(folder: Path, case: Bad) -> str:
     """Write the config file of a study with one model."""
     config = folder.parent / "config.yaml"
+    family = case.family or FAMILY_OF[case.architecture]
     config.write_text(
         f"study: bad\nresults: {folder.parent}/results\ndatasets: {{DailyDialog: {{}}}}\n"
-        f"models: [{{name: m, family: {case.family}, checkpoint: {folder}, "
+        f"models: [{{name: m, family: {family}, checkpoint: {folder}, "
         f"max_length: {case.max_length}}}]\n"
     )
     return str(config)

@@ -6,244 +6,92 @@ import pytest
 
 from releases import PAPER_TASKS
 from tasktransfer.datasets import get_task
-from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_answer_text, build_prompt_parts
 
 DIALOGUE = "speaker1: hi speaker2: bye"
 SCENE = "Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'?"
-RESPONSES = ("Fine.", "A plane.", "What else?")
-SPANS = ("a phone", "the door", "a cat", "tea")
+WHY = (
+    "The target utterance is speaker2: bye The evidence utterance is speaker1: hi What is the "
+    "causal span from context that is relevant to the target utterance's emotion happiness?"
+)
+PEOPLE = "chandler or joey or monica or phoebe or rachel or ross or other"
 
-# (dataset, task, context, query, options, target, trait, whole prompt, answer)
-CASES = [
-    (
-        "DailyDialog",
-        "emotion_recognition",
-        "speaker1: hi",
-        {},
-        (),
-        ("happiness",),
-        None,
-        "context: speaker1: hi emotion:",
-        "happiness",
+# task: (query, target, the prompt after the dialogue, answer)
+CASES: dict[str, tuple[dict[str, str], tuple[str, ...], str, str]] = {
+    "emotion_recognition": ({}, ("happiness",), "emotion:", "happiness"),
+    "dialogue_act_classification": ({}, ("inform",), "dialogue act:", "inform"),
+    "topic_classification": ({}, ("Attitude & Emotion",), "topic:", "Attitude & Emotion"),
+    "causal_emotion_span_extraction": (
+        {"question": WHY}, ("Impossible answer",), f"question: {WHY} answer:", "Impossible answer",
     ),
-    (
-        "DailyDialog",
-        "dialogue_act_classification",
-        "speaker1: hi",
-        {},
-        (),
-        ("inform",),
-        None,
-        "context: speaker1: hi dialogue act:",
-        "inform",
-    ),
-    (
-        "DailyDialog",
-        "topic_classification",
-        DIALOGUE,
-        {},
-        (),
-        ("Attitude & Emotion",),
-        None,
-        "context: speaker1: hi speaker2: bye topic:",
-        "Attitude & Emotion",
-    ),
-    (
-        "DailyDialog",
-        "causal_emotion_span_extraction",
-        DIALOGUE,
-        {
-            "question": "The target utterance is speaker2: bye The evidence utterance is "
-            "speaker1: hi What is the causal span from context that is relevant to the target "
-            "utterance's emotion happiness?"
-        },
-        (),
-        ("Impossible answer",),
-        None,
-        "context: speaker1: hi speaker2: bye question: The target utterance is speaker2: bye The "
-        "evidence utterance is speaker1: hi What is the causal span from context that is relevant "
-        "to the target utterance's emotion happiness? answer:",
-        "Impossible answer",
-    ),
-    (
-        "DailyDialog",
-        "causal_emotion_entailment",
-        DIALOGUE,
-        {"hypothesis": "speaker1: hi causes happiness in speaker2: bye"},
-        (),
-        ("not entailed",),
-        None,
-        "context: speaker1: hi speaker2: bye causal emotion entailment: speaker1: hi causes "
-        "happiness in speaker2: bye",
+    "causal_emotion_entailment": (
+        {"hypothesis": "speaker1: hi causes happiness in speaker2: bye"}, ("not entailed",),
+        "causal emotion entailment: speaker1: hi causes happiness in speaker2: bye",
         "not entailed",
     ),
-    (
-        "DailyDialog",
-        "dialogue_nli",
-        DIALOGUE,
-        {"hypothesis": "portable tv has a screen"},
-        (),
-        ("entailment",),
-        None,
-        "context: speaker1: hi speaker2: bye entailment: portable tv has a screen",
-        "entailment",
+    "dialogue_nli": (
+        {"hypothesis": "portable tv has a screen"}, ("entailment",),
+        "entailment: portable tv has a screen", "entailment",
     ),
-    (
-        "DailyDialog",
-        "dialogue_reasoning_span_extraction",
-        DIALOGUE,
-        {"question": "What does 'portable TV' have?"},
-        (),
-        ("the screen",),
-        None,
-        "context: speaker1: hi speaker2: bye question: What does 'portable TV' have? answer:",
-        "the screen",
+    "dialogue_reasoning_span_extraction": (
+        {"question": "What does 'portable TV' have?"}, ("the screen",),
+        "question: What does 'portable TV' have? answer:", "the screen",
     ),
-    (
-        "DailyDialog",
-        "dialogue_reasoning_multiple_choice_span_selection",
-        DIALOGUE,
-        {"question": "What does he have?"},
-        SPANS,
-        ("3",),
-        None,
-        "context: speaker1: hi speaker2: bye question: What does he have? option 0: a phone "
-        "option 1: the door option 2: a cat option 3: tea The correct option is",
-        "3",
+    "dialogue_reasoning_multiple_choice_span_selection": (
+        {"question": "What does he have?"}, ("3",),
+        "question: What does he have? option 0: a phone option 1: the door option 2: a cat "
+        "option 3: tea The correct option is", "3",
     ),
-    (
-        "DailyDialog",
-        "dialogue_reasoning_commonsense_relation_prediction",
-        DIALOGUE,
-        {"head": "portable tv", "tail": "screen"},
-        (),
-        ("has a",),
-        None,
-        "context: speaker1: hi speaker2: bye The relation between 'portable tv' and 'screen' is",
-        "has a",
+    "dialogue_reasoning_commonsense_relation_prediction": (
+        {"head": "portable tv", "tail": "screen"}, ("has a",),
+        "The relation between 'portable tv' and 'screen' is", "has a",
     ),
-    (
-        "DailyDialog",
-        "adversarial_response_selection",
-        DIALOGUE,
-        {"question": "Which option is the best response?"},
-        RESPONSES,
-        ("0",),
-        None,
-        "context: speaker1: hi speaker2: bye question: Which option is the best response? "
-        "option 0: Fine. option 1: A plane. option 2: What else? The correct option is",
-        "0",
+    "adversarial_response_selection": (
+        {"question": "Which option is the best response?"}, ("0",),
+        "question: Which option is the best response? option 0: Fine. option 1: A plane. "
+        "option 2: What else? The correct option is", "0",
     ),
-    (
-        "Friends",
-        "emory_emotion_recognition",
-        SCENE,
-        {},
-        (),
-        ("joyful",),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? emotion:",
-        "joyful",
-    ),
-    (
-        "Friends",
-        "reading_comprehension",
-        SCENE,
-        {"query": "[PLACEHOLDER] greets Ross.", "entities": "ross or joey or chandler"},
-        (),
-        ("joey",),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? question: [PLACEHOLDER] "
-        "greets Ross. Out of ross or joey or chandler, [PLACEHOLDER] is",
+    "emory_emotion_recognition": ({}, ("joyful",), "emotion:", "joyful"),
+    "reading_comprehension": (
+        {"query": "[PLACEHOLDER] greets Ross.", "entities": "ross or joey or chandler"}, ("joey",),
+        "question: [PLACEHOLDER] greets Ross. Out of ross or joey or chandler, [PLACEHOLDER] is",
         "joey",
     ),
-    (
-        "Friends",
-        "character_identification",
-        SCENE,
-        {"mention": "you", "phrase": "Hey, how you doin'?"},
-        (),
-        ("ross",),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? Out of chandler or joey or "
-        "monica or phoebe or rachel or ross or other, 'you' in the phrase 'Hey, how you doin'?' "
-        "refers to",
-        "ross",
+    "character_identification": (
+        {"mention": "you", "phrase": "Hey, how you doin'?"}, ("ross",),
+        f"Out of {PEOPLE}, 'you' in the phrase 'Hey, how you doin'?' refers to", "ross",
     ),
-    (
-        "Friends",
-        "question_answering",
-        SCENE,
-        {"question": "Who says hey?"},
-        (),
-        ("Joey Tribbiani", "Joey"),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? question: Who says hey? "
-        "answer:",
-        "Joey Tribbiani",
+    "question_answering": (
+        {"question": "Who says hey?"}, ("Joey Tribbiani", "Joey"),
+        "question: Who says hey? answer:", "Joey Tribbiani",
     ),
-    (
-        "Friends",
-        "personality_detection",
-        SCENE,
-        {"speaker": "Joey Tribbiani"},
-        (),
-        ("1", "0", "1", "1", "0"),
-        2,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? Joey Tribbiani is "
-        "extroverted:",
+    "personality_detection": (
+        {"speaker": "Joey Tribbiani"}, ("1", "0", "1", "1", "0"), "Joey Tribbiani is extroverted:",
         "true",
     ),
-    (
-        "Friends",
-        "relation_extraction",
-        SCENE,
-        {"head": "Ross Geller", "tail": "Joey Tribbiani"},
-        (),
-        ("per:friends", "per:girl/boyfriend"),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? Ross Geller has the "
-        "following relations with Joey Tribbiani:",
+    "relation_extraction": (
+        {"head": "Ross Geller", "tail": "Joey Tribbiani"}, ("per:friends", "per:girl/boyfriend"),
+        "Ross Geller has the following relations with Joey Tribbiani:",
         "friends and girlfriend or boyfriend",
     ),
-    (
-        "Friends",
-        "MELD_emotion_recognition",
-        SCENE,
-        {},
-        (),
-        ("joy",),
-        None,
-        "context: Ross Geller: Hi. Joey Tribbiani: Hey, how you doin'? emotion:",
-        "joy",
-    ),
-]
+    "MELD_emotion_recognition": ({}, ("joy",), "emotion:", "joy"),
+}  # fmt: skip
+OPTIONS = {
+    "dialogue_reasoning_multiple_choice_span_selection": ("a phone", "the door", "a cat", "tea"),
+    "adversarial_response_selection": ("Fine.", "A plane.", "What else?"),
+}
+EXTROVERTED = 2
 
 
-def test_every_task_has_its_prompt_here() -> None:
-    assert [case[:2] for case in CASES] == [(task.dataset, task.name) for task in PAPER_TASKS]
-
-
-@pytest.mark.parametrize(
-    ("dataset", "name", "context", "query", "options", "target", "trait", "prompt", "answer"),
-    CASES,
-    ids=[case[1] for case in CASES],
-)
-def test_prompt_and_answer(
-    dataset: str,
-    name: str,
-    context: str,
-    query: dict[str, str],
-    options: tuple[str, ...],
-    target: tuple[str, ...],
-    trait: int | None,
-    prompt: str,
-    answer: str,
-) -> None:
-    task = get_task(dataset, name)
-    item = Instance("i", "d", name, context, len(context), query, options, target)
-    assert "".join(build_prompt_parts(task, item, trait)) == prompt
+@pytest.mark.parametrize("task", PAPER_TASKS, ids=lambda task: task.name)
+def test_prompt_and_answer(task: Task) -> None:
+    query, target, prompt, answer = CASES[task.name]
+    context = {"DailyDialog": DIALOGUE, "Friends": SCENE}[task.dataset]
+    options = OPTIONS.get(task.name, ())
+    item = Instance("i", "d", task.name, context, len(context), query, options, target)
+    trait = EXTROVERTED if task.kind == "multi_output" else None
+    assert "".join(build_prompt_parts(task, item, trait)) == f"context: {context} {prompt}"
     assert build_answer_text(task, item, trait) == answer
 
 
