@@ -15,9 +15,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tasktransfer.config import EndpointConfig
+from tasktransfer.core.specs import ModelSpec
+from tasktransfer.evaluation.prompting import client
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
+
 Body = dict[str, Any]
+USAGE = {"prompt_tokens": 7, "completion_tokens": 1}
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,7 @@ class Reply:
 def chat_answer(content: Any, finish: str = "stop", **more: Any) -> Body:
     """Build an answer of ``/chat/completions``."""
     message = {"role": "assistant", "content": content, **more}
-    usage = {"prompt_tokens": 7, "completion_tokens": 1}
-    return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
+    return {"choices": [{"message": message, "finish_reason": finish}], "usage": USAGE}
 
 
 def refusal(message: str, code: Any = None, status: int = 400) -> Reply:
@@ -108,17 +116,15 @@ class Server:
     def of(self, path: str, body: Body) -> Body | None:
         """Return the answer to a request; None if the path is not offered."""
         if path == "/v1/chat/completions" and self.chats:
-            text = {"message": {"role": "assistant", "content": self.answer}}
-            return {"choices": [text], "usage": {"prompt_tokens": 7, "completion_tokens": 1}}
+            return chat_answer(self.answer)
         if path != "/v1/completions" or (body.get("echo") and not self.scores):
             return None
         if not body.get("echo"):
-            usage = {"prompt_tokens": 7, "completion_tokens": 1}
-            return {"choices": [{"text": self.answer}], "usage": usage}
+            return {"choices": [{"text": self.answer}], "usage": USAGE}
         tokens = [*re.findall(r"\s*\S+", body["prompt"]), " more"]
         values = [None, *(score(token, self.liked) for token in tokens[1:])]
         scored = {"tokens": tokens, "token_logprobs": values}
-        usage = {"prompt_tokens": len(tokens) - 1, "completion_tokens": 1}
+        usage = {**USAGE, "prompt_tokens": len(tokens) - 1}
         return {"choices": [{"text": "".join(tokens), "logprobs": scored}], "usage": usage}
 
 
@@ -213,3 +219,22 @@ def serving(served: Server | None = None, port: int = 0) -> Iterator[Server]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def impatient_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the pauses between requests, and leave out the user's keys and permissions."""
+    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
+    for name in ("OPENAI_API_KEY", "TASKTRANSFER_KEY_VARIABLES", "TASKTRANSFER_HTTP_HOSTS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def build_model(
+    url: str, folder: Path, chat: Any = "auto", thinking_tokens: int | None = None, **settings: Any
+) -> EndpointModel:
+    """Build a model behind an endpoint. ``settings``: those of the config's section."""
+    config = EndpointConfig(
+        endpoint=url, **{"retries": 1, "timeout": 5.0, "concurrency": 1, **settings}
+    )
+    spec = ModelSpec("smol", "decoder", "served:org/smol", 512)
+    return build_endpoint_model(config, spec, folder, chat, thinking_tokens=thinking_tokens)

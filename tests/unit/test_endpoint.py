@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 
-from language_server import Server, score, serving
-from tasktransfer.config import EndpointConfig
-from tasktransfer.core.specs import ModelSpec
+from language_server import Server, build_model, impatient_client, score, serving
 from tasktransfer.errors import EndpointError
-from tasktransfer.evaluation.prompting import client
 from tasktransfer.evaluation.prompting.answer_cache import AnswerCache
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
-MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+__all__ = ["impatient_client"]
 ASKED = [
     InstancePrompt(Prompt((f"question {n}:",)), 0, ("yes it is", "no", "maybe so"))
     for n in range(6)
@@ -29,16 +26,8 @@ ASKED = [
 PROMPTS = [one.prompt for one in ASKED]
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
 def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
-    chat = more.pop("chat", "auto")
-    config = EndpointConfig(endpoint=server.url, **{"retries": 3, "timeout": 5.0, **more})
-    return build_endpoint_model(config, MODEL, folder, chat)
+    return build_model(server.url, folder, **{"retries": 3, "concurrency": 4, **more})
 
 
 def test_choices_are_scored_by_their_tokens(tmp_path: Path) -> None:

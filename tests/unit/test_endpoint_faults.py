@@ -7,32 +7,31 @@ import socket
 import threading
 import time
 from email.utils import formatdate
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from language_server import Body, Reply, Server, chat_answer, refusal, serving
-from tasktransfer.config import EndpointConfig
-from tasktransfer.core.specs import ModelSpec
+from language_server import (
+    Body,
+    Reply,
+    Server,
+    build_model,
+    chat_answer,
+    impatient_client,
+    refusal,
+    serving,
+)
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.tasks.asking import Prompt
 
-MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+__all__ = ["impatient_client"]
 PROMPTS = [Prompt((f"Question {n}?",)) for n in range(3)]
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
-def model(url: str, folder: Path, **more: Any) -> EndpointModel:
-    settings = {"retries": 1, "timeout": 0.5, "concurrency": 1, **more}
-    return build_endpoint_model(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
+model = partial(build_model, chat="yes", timeout=0.5)
 
 
 def problem(reply: Reply, folder: Path, **more: Any) -> str:

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import json
 import urllib.parse
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from language_server import Body, Reply, Server, chat_answer, refusal, serving
-from tasktransfer.config import EndpointConfig
-from tasktransfer.core.specs import ModelSpec
+from language_server import (
+    Body,
+    Reply,
+    Server,
+    build_model,
+    chat_answer,
+    impatient_client,
+    refusal,
+    serving,
+)
 from tasktransfer.errors import ConfigError, EndpointError
-from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
 from tasktransfer.evaluation.prompting.keys import Key, read_key
 from tasktransfer.evaluation.prompting.permissions import find_refusals, is_this_machine
 from tasktransfer.tasks.asking import Prompt
 
-MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+__all__ = ["impatient_client"]
 PROMPTS = [Prompt((f"Question {n}?",)) for n in range(3)]
 CANARY = "sk-\"Can'ary  <7>/+&"
 
 
-@pytest.fixture(autouse=True)
-def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
-    for name in ("OPENAI_API_KEY", "TASKTRANSFER_KEY_VARIABLES", "TASKTRANSFER_HTTP_HOSTS"):
-        monkeypatch.delenv(name, raising=False)
-
-
-def model(url: str, folder: Path, **more: Any) -> EndpointModel:
-    settings = {"retries": 1, "timeout": 5.0, **more}
-    return build_endpoint_model(EndpointConfig(endpoint=url, **settings), MODEL, folder, "yes")
+model = partial(build_model, chat="yes")
 
 
 @pytest.mark.parametrize(

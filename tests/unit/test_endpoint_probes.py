@@ -10,18 +10,24 @@ from typing import Any
 
 import pytest
 
-from language_server import Body, Reply, Server, chat_answer, refusal, serving
-from tasktransfer.config import EndpointConfig
-from tasktransfer.core.identity import compute_digest
-from tasktransfer.core.specs import ModelSpec
+from language_server import (
+    Body,
+    Reply,
+    Server,
+    build_model,
+    chat_answer,
+    impatient_client,
+    refusal,
+    serving,
+)
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.errors import EndpointError
-from tasktransfer.evaluation.prompting import client
-from tasktransfer.evaluation.prompting.endpoint import EndpointModel, build_endpoint_model
+from tasktransfer.evaluation.prompting.endpoint import EndpointModel
 from tasktransfer.evaluation.prompting.model import Unread
 from tasktransfer.evaluation.prompting.probe_store import FILE, ProbeStore
 from tasktransfer.tasks.asking import InstancePrompt, Prompt
 
-MODEL = ModelSpec("smol", "decoder", "served:org/smol", 512)
+__all__ = ["impatient_client"]
 ASKED = [
     InstancePrompt(Prompt((f"Question {n}: is it?",)), 0, ("yes it is", "no")) for n in range(4)
 ]
@@ -29,18 +35,8 @@ PROMPTS = [each.prompt for each in ASKED]
 PAGE = Reply(b"<html><body>404 page not found</body></html>", 404, {"Content-Type": "text/html"})
 
 
-@pytest.fixture(autouse=True)
-def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "FIRST_PAUSE", 0.01)
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-
 def model(server: Server, folder: Path, **more: Any) -> EndpointModel:
-    chat, thinking = more.pop("chat", "auto"), more.pop("thinking_tokens", None)
-    config = EndpointConfig(
-        endpoint=server.url, **{"retries": 2, "timeout": 5.0, "concurrency": 1, **more}
-    )
-    return build_endpoint_model(config, MODEL, folder, chat, thinking_tokens=thinking)
+    return build_model(server.url, folder, **{"retries": 2, **more})
 
 
 def is_echo(body: Body) -> bool:
