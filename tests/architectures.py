@@ -41,17 +41,6 @@ SIZES: dict[str, Any] = {
 }
 """Sizes under the config keys of all architectures."""
 
-MODERN = {
-    "Ettin encoders": "modernbert",
-    "Ettin decoders": "modernbert-decoder",
-    "ModernBERT": "modernbert",
-    "DeBERTa-v3": "deberta-v2",
-    "Qwen3-0.6B": "qwen3",
-    "SmolLM2-360M": "llama",
-    "T5-base": "t5",
-}
-"""Models of workflow/presets/modern.yaml, and their architectures."""
-
 FAMILY_OF: dict[str, Family] = {
     **dict.fromkeys(("bert", "roberta", "distilbert", "albert", "electra"), "encoder"),
     **dict.fromkeys(("deberta-v2", "mpnet", "modernbert"), "encoder"),
@@ -75,6 +64,13 @@ def write_tokenizer(family: Family, texts: list[str], folder: Path) -> PreTraine
     return tokenizer
 
 
+def build_config(architecture: str, **settings: object) -> Any:
+    """Build the config of a small model. ``settings`` replace its values."""
+    defaults = AutoConfig.for_model(architecture)
+    sizes = {name: value for name, value in SIZES.items() if hasattr(defaults, name)}
+    return AutoConfig.for_model(architecture, **{**sizes, **settings})
+
+
 def write_checkpoint(
     architecture: str, folder: Path, texts: list[str] = TEXTS, **settings: object
 ) -> Path:
@@ -84,18 +80,11 @@ def write_checkpoint(
     """
     family = FAMILY_OF[architecture]
     tokenizer = write_tokenizer(family, texts, folder)
-    defaults = AutoConfig.for_model(architecture)
-    sizes = {name: value for name, value in SIZES.items() if hasattr(defaults, name)}
-    config = AutoConfig.for_model(architecture, **sizes)
-    tokens = {
-        "pad_token_id": tokenizer.pad_token_id,
-        "bos_token_id": tokenizer.eos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "decoder_start_token_id": tokenizer.pad_token_id,
-        "forced_eos_token_id": None,
-    }
-    values = {"vocab_size": len(tokenizer), **tokens, **settings}
-    for name, value in values.items():
+    pad, end = tokenizer.pad_token_id, tokenizer.eos_token_id
+    tokens = {"pad_token_id": pad, "bos_token_id": end, "eos_token_id": end}
+    tokens |= {"decoder_start_token_id": pad, "forced_eos_token_id": None}
+    config = build_config(architecture)
+    for name, value in {"vocab_size": len(tokenizer), **tokens, **settings}.items():
         setattr(config, name, value)
     torch.manual_seed(0)
     logging.disable_progress_bar()

@@ -29,6 +29,7 @@ _ADAPTERS = "unit/test_low_rank.py::test_an_adapter_is_saved_with_its_heads_and_
 _CHOOSERS = "contract/test_contract_choosers.py::test_a_selector_chooses_sources_by_its_values"
 _HUB = "unit/test_declared.py::test_a_name_on_the_hub_is_loaded_by_its_card"
 _WORLDS = "contract/test_contract_published.py::test_published_values_stand_beside_a_real_study"
+_RETRIES = "unit/test_endpoint_faults.py::test_a_failure_ends_the_pauses_of_other_requests"
 
 ELSEWHERE = {
     "brought[].*": "unit/test_brought_answers.py::test_a_rater_with_our_ratings_has_our_numbers",
@@ -53,11 +54,11 @@ ELSEWHERE = {
     "plugins": "workflow/test_toy_design.py::test_every_node_left_its_record",
     "pretraining.retrieval": "contract/test_contract_choices.py"
     "::test_other_test_scores_change_no_choice",
-    "prompted[].concurrency": "unit/test_endpoint.py"
-    "::test_answers_that_stay_unreadable_are_reported",
+    "prompted[].concurrency": _RETRIES,
     "prompted[].endpoint": "unit/test_endpoint.py::test_choices_are_scored_by_their_tokens",
-    "prompted[].key_variable": "unit/test_endpoint.py::test_the_key_is_sent_and_stands_nowhere",
-    "prompted[].retries": "unit/test_endpoint.py::test_answers_that_stay_unreadable_are_reported",
+    "prompted[].key_variable": "unit/test_endpoint_keys.py"
+    "::test_a_key_is_sent_without_the_blanks_around_it",
+    "prompted[].retries": _RETRIES,
     "prompted[].served": "unit/test_endpoint.py::test_choices_are_scored_by_their_tokens",
     "prompted[].thinking_tokens": "unit/test_endpoint_probes.py"
     "::test_thoughts_get_tokens_and_are_no_answer",

@@ -120,26 +120,6 @@ def test_label_indices_equal_scikit_learn_s_labels(
     assert value == pytest.approx(sklearn_f1(right, guessed, average=average, labels=indices))
 
 
-def test_an_invalid_answer_in_dailydialog_emotion_costs_precision_too() -> None:
-    golds = [("anger",), ("anger",), ("neutral",), ("neutral",)]
-    # Neutral does not count: one hit, no false positive, one miss (2/3). An invalid answer to a
-    # neutral utterance adds one false positive, because the release lists -1 (2/4).
-    quiet = [("anger",), ("neutral",), ("neutral",), ("neutral",)]
-    noisy = [("anger",), ("neutral",), ("neutral",), ("dunno",)]
-    assert evaluate_predictions(EMOTION, quiet, golds)["micro_f1"] == pytest.approx(200 / 3)
-    assert evaluate_predictions(EMOTION, noisy, golds)["micro_f1"] == pytest.approx(50.0)
-
-
-def test_macro_f1_worked_in_both_fidelities() -> None:
-    golds = [("inform",), ("inform",), ("question",), ("question",)]
-    guesses = [("inform",), ("inform",), ("question",), ("dunno",)]
-    # inform 1, question 2/3, and in the toolkit class -1 with 0.
-    default = evaluate_predictions(ACT, guesses, golds)
-    toolkit = evaluate_predictions(ACT, guesses, golds, fidelity="tlidb")
-    assert default == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 2})
-    assert toolkit == pytest.approx({"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 3})
-
-
 def test_invalid_answers_do_not_change_weighted_f1() -> None:
     task = get_task("Friends", "MELD_emotion_recognition")
     guesses, golds, *_ = random_case(task, 1, invalid=True)
@@ -182,106 +162,102 @@ def test_multi_label_f1_equals_scikit_learn(seed: int, average: Any, restricted:
     assert value == pytest.approx(sklearn_f1(*vectors, average=average, labels=indices))
 
 
-def test_unscored_relations_do_not_count() -> None:
-    golds = [("per:boss", "org:students"), ("unanswerable",)]
-    guesses = [("per:boss", "unanswerable"), ("per:alternate_names",)]
-    assert evaluate_predictions(RELATIONS, guesses, golds) == {"micro_multilabel_f1": 100.0}
+# --- worked examples -------------------------------------------------------------------------
 
+NONE = "Impossible answer"
+PAIRS = [(("red dog",), "red dog"), (("tea",), "coffee")]
+QUIRK = [((NONE,), "that was impossible"), (("it is impossible",), "it is impossible")]
 
-# --- spans -----------------------------------------------------------------------------------
-
-
-def test_exact_match_and_token_f1_worked() -> None:
-    golds = [("The red dog!",), ("my old phone",), ("tea",), ("...",)]
-    guesses = [("a RED dog",), ("my phone",), ("coffee",), ("",)]
+# name: (task, pairs of gold answers and prediction, expected metrics by fidelity)
+WORKED: dict[str, tuple[Task, list[tuple[tuple[str, ...], str]], dict[Scoring, Any]]] = {
+    # Neutral does not count: one hit, no false positive, one miss.
+    "a missed emotion": (
+        EMOTION, [(("anger",), "anger"), (("anger",), "neutral"), *[(("neutral",), "neutral")] * 2],
+        {"default": {"micro_f1": 200 / 3}},
+    ),
+    # This adds a false positive, because the release lists -1.
+    "an invalid answer to a neutral utterance": (
+        EMOTION, [(("anger",), "anger"), (("anger",), "neutral"), (("neutral",), "neutral"),
+                  (("neutral",), "dunno")],
+        {"default": {"micro_f1": 50.0}},
+    ),
+    # inform 1, question 2/3, and in the toolkit class -1 with 0.
+    "macro F1 with an invalid answer": (
+        ACT, [*[(("inform",), "inform")] * 2, (("question",), "question"),
+              (("question",), "dunno")],
+        {"default": {"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 2},
+         "tlidb": {"micro_f1": 75.0, "macro_f1": 100 * (1 + 2 / 3) / 3}},
+    ),
+    "relations that are not scored": (
+        RELATIONS, [(("per:boss", "org:students"), "per:boss"),
+                    (("unanswerable",), "per:alternate_names")],
+        {"default": {"micro_multilabel_f1": 100.0}},
+    ),
     # Token-F1: 1; precision 1, recall 2/3: 4/5; 0; empty prediction and gold: 1.
-    assert evaluate_predictions(SPAN, guesses, golds) == pytest.approx(
-        {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 0.8 + 0 + 1) / 4}
-    )
-
-
-def test_repeated_words_count_as_often_as_they_occur() -> None:
-    golds, guesses = [("no no no way",)], [("no no",)]
-    assert evaluate_predictions(SPAN, guesses, golds)["macro_token_f1"] == pytest.approx(
-        100 * 2 * 2 / 6
-    )
-
-
-def test_best_of_several_right_answers() -> None:
-    golds = [("a phone", "there's a phone"), ("red cat", "red cat ran off")]
-    guesses = [("there's a phone",), ("the red cat ran",)]
-    metrics = evaluate_predictions(QUESTIONS, guesses, golds)
+    "exact match and token F1": (
+        SPAN, [(("The red dog!",), "a RED dog"), (("my old phone",), "my phone"),
+               (("tea",), "coffee"), (("...",), "")],
+        {"default": {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 0.8 + 0 + 1) / 4}},
+    ),
+    "repeated words count as often as they occur": (
+        SPAN, [(("no no no way",), "no no")], {"default": {"macro_token_f1": 100 * 2 * 2 / 6}},
+    ),
     # Second instance: 4/5 with "red cat" (2 of 3 words, 2 of 2), 6/7 with the longer one.
-    assert metrics["exact_match"] == 50.0
-    assert metrics["macro_token_f1"] == pytest.approx(100 * (1 + 6 / 7) / 2)
     # Pooled: common 2 + 3, predicted 2 + 3, gold 2 + 4.
-    assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 5 / (5 + 6))
-
-
-def test_unanswerable_phrases_and_their_exact_match() -> None:
-    golds = [("Impossible answer",), ("Impossible answer",), ("the dog",), ("the dog",)]
-    guesses = [("impossible",), ("the cat",), ("dog",), ("",)]
-    metrics = evaluate_predictions(CAUSAL_SPAN, guesses, golds)
-    # Exact match counts the two answerable instances only.
-    assert metrics["exact_match"] == 50.0
-    assert metrics["macro_token_f1"] == pytest.approx(50.0)
-    # Empty prediction and gold count as one token; common 1 + 0 + 1 + 0,
-    # predicted 1 + 1 + 1 + 0, gold 1 + 0 + 1 + 1.
-    assert metrics["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (3 + 3))
-
-
-def test_impossible_inside_an_answer_is_a_quirk_of_the_toolkit() -> None:
-    golds = [("Impossible answer",), ("it is impossible to sleep",), ("dog",)]
-    guesses = [("that was impossible",), ("it is impossible to sleep",), ("dog",)]
-    default = evaluate_predictions(CAUSAL_SPAN, guesses, golds)
-    toolkit = evaluate_predictions(CAUSAL_SPAN, guesses, golds, fidelity="tlidb")
-    assert default["macro_token_f1"] == pytest.approx(200 / 3)
-    assert default["exact_match"] == 100.0
-    assert toolkit["macro_token_f1"] == 100.0
-    # Only "dog" is left as answerable.
-    assert toolkit["exact_match"] == 100.0
-    wrong_dog = [*guesses[:2], ("cat",)]
-    assert evaluate_predictions(CAUSAL_SPAN, wrong_dog, golds)["exact_match"] == 50.0
-    assert (
-        evaluate_predictions(CAUSAL_SPAN, wrong_dog, golds, fidelity="tlidb")["exact_match"] == 0.0
-    )
-
-
-def test_toolkit_s_micro_token_f1_forgets_total_misses() -> None:
-    golds = [("red dog", "dog"), ("tea", "a cup of tea")]
-    guesses = [("red dog",), ("coffee without milk",)]
-    default = evaluate_predictions(QUESTIONS, guesses, golds)
+    "the best of several gold answers": (
+        QUESTIONS, [(("a phone", "there's a phone"), "there's a phone"),
+                    (("red cat", "red cat ran off"), "the red cat ran")],
+        {"default": {"exact_match": 50.0, "macro_token_f1": 100 * (1 + 6 / 7) / 2,
+                     "micro_token_f1": 100 * 2 * 5 / (5 + 6)}},
+    ),
+    # Exact match counts the two answerable instances only. Empty prediction and gold count as one
+    # token; common 1 + 0 + 1 + 0, predicted 1 + 1 + 1 + 0, gold 1 + 0 + 1 + 1.
+    "unanswerable questions": (
+        CAUSAL_SPAN, [((NONE,), "impossible"), ((NONE,), "the cat"), (("the dog",), "dog"),
+                      (("the dog",), "")],
+        {"default": {"exact_match": 50.0, "macro_token_f1": 50.0,
+                     "micro_token_f1": 100 * 2 * 2 / (3 + 3)}},
+    ),
+    # A quirk of the toolkit: only "dog" is left as answerable.
+    "impossible inside an answer": (
+        CAUSAL_SPAN, [*QUIRK, (("dog",), "dog")],
+        {"default": {"macro_token_f1": 200 / 3, "exact_match": 100.0},
+         "tlidb": {"macro_token_f1": 100.0, "exact_match": 100.0}},
+    ),
+    "impossible inside an answer, and a wrong one": (
+        CAUSAL_SPAN, [*QUIRK, (("dog",), "cat")],
+        {"default": {"exact_match": 50.0}, "tlidb": {"exact_match": 0.0}},
+    ),
     # Default: common 2, predicted 2 + 3, gold 2 + 1 (the first gold answer on a tie).
-    assert default["micro_token_f1"] == pytest.approx(100 * 2 * 2 / (5 + 3))
     # Toolkit: the second instance adds nothing, and of the first the last overlap counts,
     # which is "dog": common 1, predicted 2, gold 1.
-    toolkit = evaluate_predictions(QUESTIONS, guesses, golds, fidelity="tlidb")
-    assert toolkit["micro_token_f1"] == pytest.approx(100 * 2 * 1 / (2 + 1))
-    assert {k: v for k, v in toolkit.items() if k != "micro_token_f1"} == pytest.approx(
-        {k: v for k, v in default.items() if k != "micro_token_f1"}
-    )
+    "the toolkit forgets total misses": (
+        QUESTIONS, [(("red dog", "dog"), "red dog"), (("tea", "a cup of tea"),
+                    "coffee without milk")],
+        {"default": {"micro_token_f1": 100 * 2 * 2 / (5 + 3), "exact_match": 50.0,
+                     "macro_token_f1": 50.0},
+         "tlidb": {"micro_token_f1": 100 * 2 * 1 / (2 + 1), "exact_match": 50.0,
+                   "macro_token_f1": 50.0}},
+    ),
+    "it counts misses of single answers": (
+        CAUSAL_SPAN, PAIRS, {f: {"micro_token_f1": 100 * 2 * 2 / (3 + 3)} for f in FIDELITIES},
+    ),
+    # Its question answering lists single answers too.
+    "empty answers to questions": (
+        QUESTIONS, [(("",), ""), (("dont",), "")], {"tlidb": {"micro_token_f1": 100.0}},
+    ),
+    "a total miss of a question": (QUESTIONS, PAIRS, {"tlidb": {"micro_token_f1": 100.0}}),
+    "a partial miss of a question": (
+        QUESTIONS, [(("red dog",), "red dog"), (("red tea",), "red")],
+        {"tlidb": {"micro_token_f1": 100 * 2 * 3 / (3 + 4)}},
+    ),
+}  # fmt: skip
 
 
-def test_toolkit_s_micro_token_f1_counts_misses_of_single_answers() -> None:
-    golds = [("red dog",), ("tea",)]
-    guesses = [("red dog",), ("coffee",)]
-    for fidelity in FIDELITIES:
-        value = evaluate_predictions(CAUSAL_SPAN, guesses, golds, fidelity=fidelity)[
-            "micro_token_f1"
-        ]
-        assert value == pytest.approx(100 * 2 * 2 / (3 + 3))
-
-
-@pytest.mark.parametrize(
-    ("golds", "guesses", "value"),
-    [
-        ([("",), ("dont",)], [("",), ("",)], 100.0),
-        ([("red dog",), ("tea",)], [("red dog",), ("coffee",)], 100.0),
-        ([("red dog",), ("red tea",)], [("red dog",), ("red",)], 100 * 2 * 3 / (3 + 4)),
-    ],
-)
-def test_toolkit_s_question_answering_lists_single_answers_too(
-    golds: list[tuple[str]], guesses: list[tuple[str]], value: float
-) -> None:
-    toolkit = evaluate_predictions(QUESTIONS, guesses, golds, fidelity="tlidb")
-    assert toolkit["micro_token_f1"] == pytest.approx(value)
+@pytest.mark.parametrize("case", WORKED)
+def test_metrics_of_worked_examples(case: str) -> None:
+    task, pairs, expected = WORKED[case]
+    golds, guesses = [gold for gold, _ in pairs], [(guess,) for _, guess in pairs]
+    for fidelity, values in expected.items():
+        metrics = evaluate_predictions(task, guesses, golds, fidelity=fidelity)
+        assert {name: metrics[name] for name in values} == pytest.approx(values)

@@ -9,17 +9,14 @@ from pathlib import Path
 import pytest
 
 from releases import PAPER_TASKS
-from small_models import first_instances, make_model, small_stage
+from small_models import first_instances, make_model, small_stage, train_job
 from tasktransfer.core.nodes import Data
 from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS, TINY_PARTS
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
-from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
-from tasktransfer.training.job import Job
-from tasktransfer.training.run import train_stage
 
 INSTANCES = 24
 PAIRS = [(task.dataset, task.name) for task in PAPER_TASKS]
@@ -83,20 +80,7 @@ def test_every_task_trains_and_scores_with_every_family(
         seed=1,
     )
     out = tmp_path / "out"
-    train_stage(
-        Job(
-            stage=stage,
-            encoded=folders[dataset],
-            base=str(checkpoint),
-            revision=None,
-            out=out,
-            save_checkpoint=True,
-            threads=1,
-            study="test",
-            config_digest="0" * 64,
-        )
-    )
-    record = read_record(out / "metrics.json")
+    record = train_job(tmp_path, stage, out, encoded=folders[dataset], base=str(checkpoint))
     assert 0 <= record["results"][task]["score"] <= 100
     assert len(record["training"]["rounds"]) == 2
     losses = [one["train_loss"][task] for one in record["training"]["rounds"]]

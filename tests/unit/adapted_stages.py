@@ -8,20 +8,14 @@ from typing import Any
 
 import torch
 
-from small_models import small_stage
+from small_models import small_setup, small_stage
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.load import Loading, load_model
-from tasktransfer.results.records import read_record
-from tasktransfer.results.schema import Record
 from tasktransfer.training.evaluate import evaluate_split
-from tasktransfer.training.job import Job
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.run import train_stage
-from tasktransfer.training.setup import Setup
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
 LORA = LowRank(rank=4, alpha=8, dropout=0.0)
@@ -48,21 +42,12 @@ def bodies(model: FamilyModel, family: Family) -> list[Any]:
     return [parts] if within is None else [parts[name] for name in within]
 
 
-def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = ()) -> Record:
-    family = read_by(stage.model.family)
-    encoded, base = small / f"DailyDialog-{family}", str(small / family)
-    train_stage(Job(stage, encoded, base, None, out, True, 1, "small", "c", starts))
-    return read_record(out / "metrics.json")
-
-
 def loaded(small: Path, stage: Stage, folder: Path, begins: bool = False) -> FamilyModel:
     """Load a stage's model as an evaluation does, or as a training that starts from it."""
     family, tasks = read_by(stage.model.family), {EMOTIONS, NLI}
     encoded, base = small / f"DailyDialog-{family}", str(small / family)
     device = torch.device("cpu")
-    loading = Loading(
-        stage.model, stage.training, encoded, 0, device, base=base, begins=begins
-    )  # fmt: skip
+    loading = Loading(stage.model, stage.training, encoded, 0, device, base=base, begins=begins)
     cards = {task: get_task("DailyDialog", task) for task in sorted(tasks)}
     model = load_model(loading, str(folder), None, cards)
     model.module.eval()
@@ -76,10 +61,8 @@ def logits(model: FamilyModel, split: EncodedSplit) -> torch.Tensor:
 
 
 def scored(model: FamilyModel, split: EncodedSplit) -> dict[str, float]:
-    setup = Setup(torch.device("cpu"), TokenBudget(512, "training"), TokenBudget(512, "evaluation"))
-    return evaluate_split(
-        model, get_task("DailyDialog", split.task), split, setup, "default"
-    ).metrics
+    task, setup = get_task("DailyDialog", split.task), small_setup(512, 512)
+    return evaluate_split(model, task, split, setup, "default").metrics
 
 
 def get_split(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +17,13 @@ from tasktransfer.models.adapters import AdapterBank
 
 def small_bert(layers: int = 2) -> Any:
     torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=50,
-        hidden_size=16,
-        num_hidden_layers=layers,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=20,
-    )
-    return BertModel(config).eval()
+    sizes = {"vocab_size": 50, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32}
+    return BertModel(BertConfig(num_hidden_layers=layers, **sizes)).eval()
 
 
 def states(model: Any, bank: AdapterBank | None = None, task: str = "") -> torch.Tensor:
-    ids = torch.tensor([[2, 5, 9, 3]])
-    with torch.no_grad():
-        if bank is None:
-            return model(ids).last_hidden_state
-        with bank.use_task(task):
-            return model(ids).last_hidden_state
+    with torch.no_grad(), bank.use_task(task) if bank else nullcontext():
+        return model(torch.tensor([[2, 5, 9, 3]])).last_hidden_state
 
 
 def test_without_a_task_the_encoder_is_what_it_was() -> None:

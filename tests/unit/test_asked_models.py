@@ -13,7 +13,7 @@ import torch
 
 import architectures
 from small_models import Loader
-from tasktransfer.core.specs import ModelSpec
+from tasktransfer.core.specs import Family, ModelSpec
 from tasktransfer.data.cache import read_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.errors import ModelError
@@ -46,11 +46,17 @@ def questions(
     return [one for instance in test for one in how.build_prompts(instance)]
 
 
+def load_prompted(
+    folder: Path, family: Family = "decoder", hardware: Hardware = FLOAT32, chat: Any = "auto"
+) -> Any:
+    return load_prompted_model(
+        ModelSpec("small", family, "w", 512), str(folder), None, hardware, chat
+    )
+
+
 @pytest.fixture(scope="module")
 def decoder(load: Loader, models_folder: Path) -> CausalModel:
-    model = load_prompted_model(
-        ModelSpec("small", "decoder", "w", 512), str(models_folder / "decoder"), None, FLOAT32
-    )
+    model = load_prompted(models_folder / "decoder")
     assert isinstance(model, CausalModel)
     with torch.no_grad():  # random weights would end at once
         model.module.get_output_embeddings().weight[model.texts.tokenizer.all_special_ids] = 0.0
@@ -79,18 +85,20 @@ def loop(model: CausalModel, asked: InstancePrompt) -> list[tuple[float, int]]:
     return told
 
 
+def compare_with_loop(model: CausalModel, asked: list[InstancePrompt], error: float) -> None:
+    for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
+        for (total, tokens), likelihood in zip(loop(model, one), scored, strict=True):
+            assert likelihood.total == pytest.approx(total, abs=error * max(1, tokens))
+            assert likelihood.tokens == tokens > 0
+
+
 @pytest.mark.parametrize("chat", [False, True])
 @pytest.mark.parametrize(("dataset", "task"), TASKS)
 def test_scores_are_those_of_a_plain_loop(
     decoder: CausalModel, models_folder: Path, dataset: str, task: str, chat: bool
 ) -> None:
     decoder.texts.chat = chat_of(decoder, CHAT) if chat else None
-    asked = questions(decoder, models_folder, dataset, task)
-    told = decoder.compute_likelihoods(asked)
-    for one, scored in zip(asked, told, strict=True):
-        for (total, tokens), likelihood in zip(loop(decoder, one), scored, strict=True):
-            assert likelihood.total == pytest.approx(total, abs=ROUNDING * max(1, tokens))
-            assert likelihood.tokens == tokens > 0
+    compare_with_loop(decoder, questions(decoder, models_folder, dataset, task), ROUNDING)
     decoder.texts.chat = None
 
 
@@ -139,9 +147,7 @@ def test_what_is_written_is_what_transformers_writes(
 def test_a_token_that_takes_the_end_of_the_prompt_is_counted(decoder: CausalModel) -> None:
     asked = InstancePrompt(Prompt(("hello th",)), 0, ("ere", "e"))
     decoder.texts.chat = chat_of(decoder, "{{ messages[0].content }}")
-    (scored,) = decoder.compute_likelihoods([asked])
-    for (total, tokens), likelihood in zip(loop(decoder, asked), scored, strict=True):
-        assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
+    compare_with_loop(decoder, [asked], ROUNDING)
     decoder.texts.chat = None
 
 
@@ -156,14 +162,12 @@ def test_every_architecture_is_asked(
     monkeypatch.setitem(architectures.FAMILY_OF, architecture, "decoder")
     start = architectures.write_checkpoint(architecture, tmp_path, **DECODERS[architecture])
     model = load_prompted_model(ModelSpec("m", "decoder", "w", 200), str(start), None, FLOAT32)
+    assert isinstance(model, CausalModel)
     texts = ("Hello there, how are you", "the quick brown fox", "the quick brown fox jumps over")
     asked = [
         InstancePrompt(Prompt((f"we talk, {text}",)), 0, ("today", "I am fine")) for text in texts
     ]
-    assert isinstance(model, CausalModel)
-    for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
-        for (total, tokens), likelihood in zip(loop(model, one), scored, strict=True):
-            assert (likelihood.tokens, likelihood.total) == (tokens, pytest.approx(total, abs=1e-4))
+    compare_with_loop(model, asked, ROUNDING)
     prompts = [one.prompt for one in asked]
     assert model.generate(prompts, 3, ("\n",)) == [
         model.generate([p], 3, ("\n",))[0] for p in prompts
@@ -173,8 +177,7 @@ def test_every_architecture_is_asked(
 def test_an_encoder_decoder_is_prompted_through_its_decoder(
     load: Loader, models_folder: Path
 ) -> None:
-    spec = ModelSpec("small", "encoder_decoder", "w", 512)
-    model = load_prompted_model(spec, str(models_folder / "encoder_decoder"), None, FLOAT32)
+    model = load_prompted(models_folder / "encoder_decoder", "encoder_decoder")
     assert isinstance(model, Seq2SeqModel)
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
     for one, scored in zip(asked, model.compute_likelihoods(asked), strict=True):
@@ -193,29 +196,23 @@ def test_an_encoder_decoder_is_prompted_through_its_decoder(
 
 
 def test_bfloat16_rounds_and_says_so(load: Loader, models_folder: Path) -> None:
-    start = str(models_folder / "decoder")
-    model = load_prompted_model(
-        ModelSpec("small", "decoder", "w", 512), start, None, Hardware("bfloat16")
-    )
+    model = load_prompted(models_folder / "decoder", hardware=Hardware("bfloat16"))
     assert model.setup.precision == "bfloat16"
     assert {p.dtype for p in model.module.parameters()} == {torch.bfloat16}
     asked = questions(model, models_folder, "DailyDialog", "dialogue_nli")[:2]
-    exact = load_prompted_model(ModelSpec("small", "decoder", "w", 512), start, None, FLOAT32)
-    for ours, theirs in zip(
-        model.compute_likelihoods(asked), exact.compute_likelihoods(asked), strict=True
-    ):
-        for a, b in zip(ours, theirs, strict=True):
-            assert a.total == pytest.approx(b.total, rel=0.05)
+    exact = load_prompted(models_folder / "decoder")
+    totals = [
+        [likelihood.total for scored in each.compute_likelihoods(asked) for likelihood in scored]
+        for each in (model, exact)
+    ]
+    assert totals[0] == pytest.approx(totals[1], rel=0.05)
 
 
 def test_what_cannot_be_asked_is_reported(load: Loader, models_folder: Path) -> None:
     with pytest.raises(ModelError, match="An encoder cannot generate"):
-        load_prompted_model(
-            ModelSpec("e", "encoder", "w", 64), str(models_folder / "encoder"), None, FLOAT32
-        )
+        load_prompted(models_folder / "encoder", "encoder")
     with pytest.raises(ModelError, match="no chat template"):
-        start = str(models_folder / "decoder")
-        load_prompted_model(ModelSpec("d", "decoder", "w", 64), start, None, FLOAT32, "yes")
+        load_prompted(models_folder / "decoder", chat="yes")
 
 
 def test_a_prompt_that_does_not_fit_is_reported(decoder: CausalModel, models_folder: Path) -> None:

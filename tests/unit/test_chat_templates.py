@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,11 @@ BOTH = (
     "{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}"
     "{{ m.content[0].text }}?{% endif %}{% endfor %}"
 )
+ONLY_USER = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
 DATED = "Today is {{ strftime_now('%-d %B %Y (%A)') }}.\n" + PLAIN
 FEW = Prompt(("Is it late?", "Yes it is", "Dialogue:  A: hi\n B: <ho>"))
+
+Loaded = Callable[..., Any]
 
 
 @pytest.fixture
@@ -65,19 +68,24 @@ def copied(folder: Path, to: Path, template: Any, file: str = "tokenizer_config.
 
 
 @pytest.fixture
-def decoder(load: Loader, models_folder: Path) -> Path:
+def decoder(load: Loader, models_folder: Path, in_process: None) -> Path:
     return models_folder / "decoder"
+
+
+@pytest.fixture
+def load_texts(decoder: Path, tmp_path: Path) -> Loaded:
+    """Return a function that loads the prompts of a decoder with a template."""
+    return lambda *template: texts_of(copied(decoder, tmp_path / "m", *template))
 
 
 def texts_of(folder: Path, chat: Any = "auto", family: Family = "decoder") -> Any:
     return load_prompt_tokenizer(ModelSpec("m", family, "w", 512), str(folder), None, chat)
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "chat_template.jinja"])
 @pytest.mark.parametrize("template", [PLAIN, PARTS, BOTH])
-def test_the_text_is_in_the_prompt(template: str, file: str, decoder: Path, tmp_path: Path) -> None:
-    texts = texts_of(copied(decoder, tmp_path / "m", template, file))
+def test_the_text_is_in_the_prompt(template: str, file: str, load_texts: Loaded) -> None:
+    texts = load_texts(template, file)
     rendered = texts.render_prompt(FEW)
     assert all(turn in rendered for turn in FEW.turns)
     assert "?Dialogue" not in rendered  # plain text, if a template takes both
@@ -110,7 +118,6 @@ CHANGED = {
 }
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("case", CHANGED)
 def test_a_template_that_changes_the_text_or_fails_is_refused(
     case: str, decoder: Path, tmp_path: Path
@@ -121,35 +128,29 @@ def test_a_template_that_changes_the_text_or_fails_is_refused(
     assert texts_of(folder, "no").render_prompt(FEW) == FEW.text
 
 
-@pytest.mark.usefixtures("in_process")
-def test_the_default_of_several_templates_is_taken(decoder: Path, tmp_path: Path) -> None:
+def test_the_default_of_several_templates_is_taken(load_texts: Loaded) -> None:
     named = [{"name": "tool_use", "template": "?"}, {"name": "default", "template": PLAIN}]
-    texts = texts_of(copied(decoder, tmp_path / "m", named))
-    assert texts.render_prompt(FEW).endswith("[assistant]")
+    assert load_texts(named).render_prompt(FEW).endswith("[assistant]")
 
 
-@pytest.mark.usefixtures("in_process")
-def test_every_prompt_is_checked(decoder: Path, tmp_path: Path) -> None:
+def test_every_prompt_is_checked(load_texts: Loaded) -> None:
     """A template may interpret a part of a text as one of its own markers."""
     template = "{% for m in messages %}{{ m.content.split('</think>')[-1] }}{% endfor %}"
-    texts = texts_of(copied(decoder, tmp_path / "m", template))
+    texts = load_texts(template)
     assert texts.render_prompt(Prompt(("Hello",))) == "Hello"
     with pytest.raises(ModelError, match=r"leaves out or changes .*'A: </think> B: no'"):
         texts.render_prompt(Prompt(("A: </think> B: no",)))
 
 
-@pytest.mark.usefixtures("in_process")
 def test_a_template_without_an_assistant_renders_prompts_without_examples(
-    decoder: Path, tmp_path: Path
+    load_texts: Loaded,
 ) -> None:
-    template = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
-    texts = texts_of(copied(decoder, tmp_path / "m", template))
+    texts = load_texts(ONLY_USER)
     assert "Hello" in texts.render_prompt(Prompt(("Hello",)))
     with pytest.raises(ModelError, match="cannot render a prompt: TemplateError: !"):
         texts.render_prompt(FEW)
 
 
-@pytest.mark.usefixtures("in_process")
 def test_an_encoder_decoder_is_prompted_in_plain_text(
     load: Loader, models_folder: Path, tmp_path: Path
 ) -> None:
@@ -165,14 +166,10 @@ def test_an_encoder_decoder_is_prompted_in_plain_text(
 # --- dates --------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("in_process")
-def test_a_template_that_asks_for_the_date_gets_the_same_on_every_day(
-    decoder: Path, tmp_path: Path
-) -> None:
-    texts = texts_of(copied(decoder, tmp_path / "m", DATED))
-    assert texts.render_prompt(FEW).startswith(
-        "Today is 26 July 2024 (Friday).\n[user] Is it late?"
-    )
+def test_a_template_that_asks_for_the_date_gets_the_same_on_every_day(load_texts: Loaded) -> None:
+    texts = load_texts(DATED)
+    expected = "Today is 26 July 2024 (Friday).\n[user] Is it late?"
+    assert texts.render_prompt(FEW).startswith(expected)
     (note,) = texts.notes
     assert "date" in note and "26 July 2024" in note
 
@@ -201,10 +198,6 @@ def test_pinning_changes_nothing_else(begin: str) -> None:
     texts = [environment.from_string(each).render() for each in (template, pinned)]
     assert texts[0] == texts[1]
     assert chat_template.fix_date(PLAIN) == PLAIN
-
-
-def test_the_date_is_not_todays() -> None:
-    assert datetime(2025, 1, 1) > chat_template.TEMPLATE_DATE
 
 
 # --- the process that tries templates -----------------------------------------------------------
@@ -236,26 +229,18 @@ def test_a_template_has_limited_time_and_memory(template: str, problem: str | No
 
 
 def write_study(folder: Path, model: Path, **prompted: Any) -> None:
+    settings = {"trained": False, "max_length": 512}
     study = {
         "study": "s",
         "data": {"tiny_world": {"dialogues": 120}},
         "datasets": {"DailyDialog": {"tasks": ["emotion_recognition"]}},
-        "models": [
-            {
-                "name": "chat",
-                "family": "decoder",
-                "checkpoint": str(model),
-                "trained": False,
-                "max_length": 512,
-            }
-        ],
+        "models": [{"name": "chat", "family": "decoder", "checkpoint": str(model), **settings}],
         "algorithms": ["baseline"],
         "prompted": [{"model": "chat", "shots": 0, **prompted}],
     }
     (folder / "study.yaml").write_text(yaml.safe_dump(study))
 
 
-@pytest.mark.usefixtures("in_process")
 def test_validate_tries_the_templates_of_prompted_models(
     decoder: Path,
     tmp_path: Path,
@@ -273,14 +258,12 @@ def test_validate_tries_the_templates_of_prompted_models(
     assert f"{broken}/chat_template.jinja: The chat template cannot" in error
     write_study(tmp_path, broken, chat="no")
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
-    only_user = PLAIN.replace("%}[", "%}{{ raise_exception('!') if m.role == 'assistant' }}[", 1)
-    write_study(tmp_path, copied(decoder, tmp_path / "user", only_user))
+    write_study(tmp_path, copied(decoder, tmp_path / "user", ONLY_USER))
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
     write_study(tmp_path, tmp_path / "user", shots=[0, 2])
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
 
 
-@pytest.mark.usefixtures("in_process")
 def test_prompts_are_not_longer_than_the_model(
     decoder: Path,
     tmp_path: Path,
@@ -293,10 +276,9 @@ def test_prompts_are_not_longer_than_the_model(
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
     error = capsys.readouterr().err
     assert "has positions for" in error and "its max_length in the study is 100000" in error
+    spec = ModelSpec("m", "decoder", "w", 100_000)
     with pytest.raises(ModelError, match="has positions for"):
-        load_prompted_model(
-            ModelSpec("m", "decoder", "w", 100_000), str(folder), None, Hardware("float32")
-        )
+        load_prompted_model(spec, str(folder), None, Hardware("float32"))
 
 
 def test_another_template_is_another_evaluation(

@@ -110,16 +110,6 @@ def test_prompt_parts_keep_the_context_apart() -> None:
     assert build_prompt_parts(EMOTION, instance(EMOTION)) == ("context: ", CONTEXT, " emotion:")
 
 
-@given(question=st.text(), context=st.text())
-def test_filling_is_a_single_pass(question: str, context: str) -> None:
-    item = instance(CAUSAL_SPAN, context=context, question=question)
-    assert build_prompt_parts(CAUSAL_SPAN, item) == (
-        "context: ",
-        context,
-        f" question: {question} answer:",
-    )
-
-
 def test_braces_in_a_field_are_not_filled_again() -> None:
     item = instance(COMMONSENSE, head="{tail} {0} {", tail="{labels}")
     assert build_prompt_parts(COMMONSENSE, item)[2] == (
@@ -130,29 +120,20 @@ def test_braces_in_a_field_are_not_filled_again() -> None:
 
 def test_multi_output_is_asked_one_trait_at_a_time() -> None:
     item = instance(PERSONALITY, target=("1", "0", "0", "0", "1"), speaker="Joey")
-    asked = [
-        (build_prompt_parts(PERSONALITY, item, i)[2], build_answer_text(PERSONALITY, item, i))
-        for i in range(5)
-    ]
-    assert asked == [
-        (" Joey is aggreeable:", "true"),
-        (" Joey is conscientious:", "false"),
-        (" Joey is extroverted:", "false"),
-        (" Joey is open:", "false"),
-        (" Joey is neurotic:", "true"),
-    ]
+    prompts = [build_prompt_parts(PERSONALITY, item, trait)[2] for trait in range(5)]
+    traits = ("aggreeable", "conscientious", "extroverted", "open", "neurotic")
+    assert prompts == [f" Joey is {trait}:" for trait in traits]
+    answers = [build_answer_text(PERSONALITY, item, trait) for trait in range(5)]
+    assert answers == ["true", "false", "false", "false", "true"]
 
 
 @pytest.mark.parametrize("output", [None, -1, 5])
-def test_multi_output_needs_a_trait(output: int | None) -> None:
+def test_only_multi_output_needs_a_trait(output: int | None) -> None:
     item = instance(PERSONALITY, target=("1",) * 5, speaker="Joey")
     with pytest.raises(ValueError, match="one prompt per trait"):
         build_prompt_parts(PERSONALITY, item, output)
     with pytest.raises(ValueError, match="one prompt per trait"):
         build_answer_text(PERSONALITY, item, output)
-
-
-def test_other_kinds_take_no_trait() -> None:
     with pytest.raises(ValueError, match="has a single output"):
         build_prompt_parts(EMOTION, instance(EMOTION), 0)
 

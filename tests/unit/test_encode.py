@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,10 @@ def tokenizers() -> dict[Family, Any]:
     return made
 
 
-def instance(task: str, context: str = f"{OLD} {TARGET}", **fields: Any) -> Instance:
-    settings: dict[str, Any] = {
-        "id": "i1",
-        "dialogue_id": "d1",
-        "task": task,
-        "context": context,
-        "focus": len(OLD) + 1,
-        "query": {},
-        "options": (),
-        "target": (),
-    }
-    return Instance(**{**settings, **fields})
+def instance(task: Task, *target: str, question: str = "", **fields: Any) -> Instance:
+    query = {"question": question} if question else {}
+    usual = Instance("i1", "d1", task.name, f"{OLD} {TARGET}", len(OLD) + 1, query, (), target)
+    return replace(usual, **fields)
 
 
 def encoder_example(
@@ -55,7 +48,7 @@ def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
     tokenizers: dict[Family, Any],
 ) -> None:
     task = get_task("DailyDialog", "emotion_recognition")
-    example = encoder_example(tokenizers, task, instance(task.name, target=("anger",)), 32)
+    example = encoder_example(tokenizers, task, instance(task, "anger"), 32)
     text = tokenizers["encoder"].decode(example.sequences[0], skip_special_tokens=True)
     assert len(example.sequences[0]) == 32
     assert text.endswith("the target utterance is here")
@@ -65,17 +58,10 @@ def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
 
 def test_an_encoder_keeps_question_and_options_whole(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "adversarial_response_selection")
-    row = instance(
-        task.name,
-        query={"question": "Which option is the best response?"},
-        options=("old words", "the target utterance", "here is the best option"),
-        target=("2",),
-    )
+    options = ("old words", "the target utterance", "here is the best option")
+    row = instance(task, "2", question="Which option is the best response?", options=options)
     example = encoder_example(tokenizers, task, row, 40)
-    assert len(example.sequences) == 3
-    for option, ids, second in zip(
-        row.options, example.sequences, example.second_starts, strict=True
-    ):
+    for option, ids, second in zip(options, example.sequences, example.second_starts, strict=True):
         query = tokenizers["encoder"].decode(ids[:second], skip_special_tokens=True)
         assert query.replace(" ", "") == f"whichoptionisthebestresponse?{option}".replace(" ", "")
         assert len(ids) == 40
@@ -84,8 +70,7 @@ def test_an_encoder_keeps_question_and_options_whole(tokenizers: dict[Family, An
 
 def test_a_query_longer_than_the_model_is_cut_only_then(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_nli")
-    row = instance(task.name, query={"hypothesis": OLD}, target=("entailment",))
-    rows = [instance(task.name, query={"hypothesis": "old words"}, target=("entailment",)), row]
+    rows = [instance(task, "entailment", query={"hypothesis": h}) for h in ("old words", OLD)]
     examples = list(build_encoder_examples(tokenizers["encoder"], task, rows, 24))
     assert [len(example.sequences[0]) for example in examples] == [24, 24]
 
@@ -97,26 +82,22 @@ def test_span_labels_point_at_the_answer_in_the_original_text(
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
     context = f"{OLD} {TARGET}"
     start = context.index("target utterance")
-    row = instance(
-        task.name, query={"question": "Which?"}, target=("target utterance",), starts=(start,)
-    )
+    row = instance(task, "target utterance", question="Which?", starts=(start,))
     example = encoder_example(tokenizers, task, row, longest)
     first, last = example.labels
     assert context[example.offsets[2 * first] : example.offsets[2 * last + 1]] == "target utterance"
 
 
-def test_an_answer_that_was_cut_away_is_not_trained_on(tokenizers: dict[Family, Any]) -> None:
-    task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
-    row = instance(task.name, query={"question": "Which?"}, target=("old words",), starts=(10,))
-    assert encoder_example(tokenizers, task, row, 24).labels == [IGNORED_LABEL, IGNORED_LABEL]
-
-
-def test_an_unanswerable_question_points_at_the_first_token(tokenizers: dict[Family, Any]) -> None:
+@pytest.mark.parametrize(
+    ("answer", "start", "label"), [("old words", 10, IGNORED_LABEL), ("Impossible answer", -1, 0)]
+)
+def test_an_answer_that_was_cut_away_or_is_missing(
+    tokenizers: dict[Family, Any], answer: str, start: int, label: int
+) -> None:
+    """The first is not trained on. An unanswerable question points at the first token."""
     task = get_task("DailyDialog", "causal_emotion_span_extraction")
-    row = instance(
-        task.name, query={"question": "Why?"}, target=("Impossible answer",), starts=(-1,)
-    )
-    assert encoder_example(tokenizers, task, row, 64).labels == [0, 0]
+    row = instance(task, answer, question="Why?", starts=(start,))
+    assert encoder_example(tokenizers, task, row, 24).labels == [label, label]
 
 
 @pytest.mark.parametrize("family", ["decoder", "encoder_decoder"])
@@ -125,7 +106,7 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
 ) -> None:
     task = get_task("DailyDialog", "emotion_recognition")
     tokenizer = tokenizers[family]
-    row = instance(task.name, target=("anger",))
+    row = instance(task, "anger")
     example = next(build_text_to_text_examples(tokenizer, task, [row], 60, family, 8))
     text = tokenizer.decode(example.sequences[0], skip_special_tokens=True)
     assert text.startswith("context: ")
@@ -138,14 +119,14 @@ def test_text_to_text_keeps_prompt_and_target_utterance(
 
 def test_a_prompt_that_cannot_fit_is_refused(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
-    row = instance(task.name, query={"question": OLD}, target=("old",), starts=(10,))
+    row = instance(task, "old", question=OLD, starts=(10,))
     with pytest.raises(ModelError, match=r"i1.*Raise the model's max_length"):
         next(build_text_to_text_examples(tokenizers["decoder"], task, [row], 40, "decoder", 8))
 
 
 def test_traits_are_asked_one_by_one_of_text_to_text_models(tokenizers: dict[Family, Any]) -> None:
     task = get_task("Friends", "personality_detection")
-    row = instance(task.name, query={"speaker": "Ross"}, target=("1", "0", "1", "0", "1"))
+    row = instance(task, *"10101", query={"speaker": "Ross"})
     examples = list(
         build_text_to_text_examples(tokenizers["decoder"], task, [row], 200, "decoder", 12)
     )
@@ -167,13 +148,8 @@ def test_a_split_keeps_the_dialogues_of_its_instances(tmp_path: Path) -> None:
 
 
 def test_a_split_encoded_before_dialogues_were_kept_is_read(tmp_path: Path) -> None:
-    write_split(
-        tmp_path,
-        "emotion_recognition",
-        "test",
-        [Example(0, 0, [[1]], [1], [0], [])],
-        [("i", "d", ("anger",), "")],
-    )
+    example = Example(0, 0, [[1]], [1], [0], [])
+    write_split(tmp_path, "emotion_recognition", "test", [example], [("i", "d", ("anger",), "")])
     file = tmp_path / "emotion_recognition-test.instances.arrow"
     rows = pa.ipc.open_stream(file.read_bytes()).read_all().drop_columns(["dialogue_id"])
     with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as writer:
@@ -188,14 +164,9 @@ def test_any_mention_that_the_input_holds_is_the_label(tokenizers: dict[Family, 
     """Reading comprehension: the first mention is truncated, but a later one is an answer too."""
     task = get_task("Friends", "reading_comprehension")
     context = f"Words: the target {OLD} utterance: is here Words"
-    row = instance(
-        task.name,
-        context=context,
-        focus=len(context),
-        query={"query": "Which?", "entities": "words"},
-        target=("words",),
-        starts=(0,),
-    )
+    query = {"query": "Which?", "entities": "words"}
+    where = {"context": context, "focus": len(context), "starts": (0,)}
+    row = instance(task, "words", query=query, **where)
     example = encoder_example(tokenizers, task, row, 40)
     first, last = example.labels
     start, end = example.offsets[2 * first], example.offsets[2 * last + 1]
@@ -218,13 +189,7 @@ def test_question_answering_keeps_the_beginning(
     tokenizers: dict[Family, Any], family: Family
 ) -> None:
     task = get_task("Friends", "question_answering")
-    row = instance(
-        task.name,
-        query={"question": "Which option?"},
-        focus=len(OLD),
-        target=("speaker1",),
-        starts=(0,),
-    )
+    row = instance(task, "speaker1", question="Which option?", focus=len(OLD), starts=(0,))
     if family == "encoder":
         example = encoder_example(tokenizers, task, row, 40)
     else:
@@ -237,10 +202,7 @@ def test_question_answering_keeps_the_beginning(
 
 def test_the_input_of_a_decoder_depends_on_no_answer(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "dialogue_reasoning_span_extraction")
-    rows = [
-        instance(task.name, query={"question": "Which?"}, target=(text,), starts=(0,))
-        for text in ("here", OLD)
-    ]
+    rows = [instance(task, text, question="Which?", starts=(0,)) for text in ("here", OLD)]
     short, long = build_text_to_text_examples(tokenizers["decoder"], task, rows, 60, "decoder", 8)
     assert short.sequences == long.sequences
     assert len(short.sequences[0]) == 52

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import time
 
 import numpy as np
@@ -11,10 +10,11 @@ import torch
 from test_models import KINDS
 from test_packing import rows_of
 from torch import Tensor, nn
+from transformers import AutoModel
 
-from small_models import Loader, small_stage
+from architectures import build_config
+from small_models import Loader, flatten_weights, small_setup, small_stage, train_quietly
 from tasktransfer.core.specs import FAMILIES, Family, Training
-from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention
 from tasktransfer.layers.dropout import FastDropout, use_dropout_seed
@@ -24,10 +24,6 @@ from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.generation import TREE_ARCHITECTURES, can_decode_trees
 from tasktransfer.training.evaluate import predict_instances
-from tasktransfer.training.loop import train
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.progress import Progress
-from tasktransfer.training.setup import Setup
 from tasktransfer.training.workers import Workers
 
 CPU = torch.device("cpu")
@@ -39,9 +35,7 @@ def gradient(model: FamilyModel, split: EncodedSplit, micro_batches: list[list[i
     Parts without gradient are zeros.
     """
     model.module.train()
-    divisor = model.compute_loss_divisor(
-        split, [u for micro_batch in micro_batches for u in micro_batch]
-    )
+    divisor = model.compute_loss_divisor(split, [u for each in micro_batches for u in each])
     for micro_batch in micro_batches:
         (model.compute_loss(split, micro_batch) / divisor).backward()
     return torch.cat(
@@ -90,41 +84,32 @@ def test_one_update_has_the_gradient_of_the_plain_padded_batch(
     assert (fast - reference).norm() / reference.norm() < (1e-3 if cancels else 1e-5)
 
 
-def setup_with(workers: int, tokens: int = 60) -> Setup:
-    budgets = TokenBudget(tokens, "training"), TokenBudget(tokens, "evaluation")
-    return Setup(CPU, *budgets, workers=Workers(workers))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_predictions_are_those_of_the_plain_path(load: Loader, family: Family, kind: str) -> None:
     made = []
     for plain in (True, False):
         model, split = load(family, *KINDS[kind], plain=plain, split="test")
-        made.append(predict_instances(model, split, 150, setup_with(1)))
-        made.append(predict_instances(model, split, 60, setup_with(3)))
+        made.append(predict_instances(model, split, 150, small_setup(60, 60)))
+        made.append(predict_instances(model, split, 60, small_setup(60, 60, workers=3)))
     assert made[0] == made[1] == made[2] == made[3]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_threads_that_work_side_by_side_give_the_same_weights(load: Loader, family: Family) -> None:
     """Bitwise equal when repeated, including dropout, and up to rounding those of one thread."""
-    task = get_task("DailyDialog", "dialogue_nli")
+    task = "dialogue_nli"
     training = Training(epochs=2, batch_size=4, learning_rate=1e-3)
     made = []
     for workers in (3, 3, 1):
-        model, split = load(family, "DailyDialog", task.name)
+        model, split = load(family, "DailyDialog", task)
         assert model.side_by_side
         for module in model.module.modules():
             if isinstance(module, FastDropout):
                 module.p = 0.2
-        splits = {task.name: split}
-        quiet = Progress(1, "test", io.StringIO())
-        setup = setup_with(workers)
-        stage = small_stage(task.name, family=family, training=training)
-        trained = train(model, stage, {task.name: task}, splits, splits, setup, quiet)
-        weights = torch.cat([p.detach().flatten() for p in model.module.parameters()])
-        made.append((weights, [one.train_loss for one in trained.rounds]))
+        stage = small_stage(task, family=family, training=training)
+        trained = train_quietly(model, stage, {task: split}, small_setup(60, 60, workers=workers))
+        made.append((flatten_weights(model), [one.train_loss for one in trained.rounds]))
     assert torch.equal(made[0][0], made[1][0])
     assert made[0][1] == made[1][1]
     assert (made[0][0] - made[2][0]).norm() / made[2][0].norm() < 1e-4
@@ -171,35 +156,10 @@ def test_an_error_in_a_thread_ends_the_batch_and_no_other_thread_continues() -> 
 # --- architectures ------------------------------------------------------------------------------
 
 
-def small_config(kind: str) -> object:
-    from transformers import AutoConfig  # noqa: PLC0415  only these tests need it
-
-    sizes = {
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "intermediate_size": 64,
-        "vocab_size": 50,
-        "max_position_embeddings": 64,
-    }
-    other = {
-        "electra": {**sizes, "embedding_size": 16},
-        "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64, "vocab_size": 50},
-        "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 50},
-        "t5": {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
-        | {"vocab_size": 50, "decoder_start_token_id": 0},
-        "bart": {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "vocab_size": 50}
-        | {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
-        | {"encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "max_position_embeddings": 64},
-    }
-    return AutoConfig.for_model(kind, **other.get(kind, sizes))
-
-
 def random_model(kind: str) -> nn.Module:
-    from transformers import AutoModel  # noqa: PLC0415
-
     torch.manual_seed(0)
-    model: nn.Module = AutoModel.from_config(small_config(kind), attn_implementation="eager")
+    config = build_config(kind, vocab_size=50, decoder_start_token_id=0)
+    model: nn.Module = AutoModel.from_config(config, attn_implementation="eager")
     return model.eval()
 
 
@@ -270,11 +230,8 @@ def test_first_tokens_by_themselves_are_what_they_are_among_all(
             packed=packed,
         ).last_hidden_state[0]
         assert len(states) == (len(rows) if firsts_only else sum(lengths))
-        made.append(
-            states[
-                packed.layout.compute_ranks() if firsts_only else packed.layout.get_first_indices()
-            ]
-        )
+        layout = packed.layout
+        made.append(states[layout.compute_ranks() if firsts_only else layout.get_first_indices()])
     torch.testing.assert_close(made[0], made[1], rtol=1e-4, atol=1e-5)
 
 
@@ -289,9 +246,9 @@ def test_a_vocabulary_s_gradient_names_the_rows_that_it_has(load: Loader) -> Non
 
 
 def test_architectures_that_are_not_packed_say_so() -> None:
-    assert all(get_first_position(small_config(kind)) is not None for kind in PACKED)
+    assert all(get_first_position(build_config(kind)) is not None for kind in PACKED)
     for kind in attention.ARCHITECTURES - set(PACKED):
-        assert get_first_position(small_config(kind)) is None
+        assert get_first_position(build_config(kind)) is None
 
 
 def test_a_checkpoint_that_forbids_repetition_is_decoded_by_transformers(load: Loader) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import fields, replace
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 from small_splits import get_split
 from small_study import SMALL, changed, parse
 
-from small_models import Loader, small_stage
+from small_models import Loader, small_stage, train_quietly
 from tasktransfer.config.from_core import DESCRIPTIONS
 from tasktransfer.core.fidelity import DEFAULT, FIDELITIES, Fidelity, get_scoring
 from tasktransfer.core.nodes import Start
@@ -20,17 +19,12 @@ from tasktransfer.datasets import get_task
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.heads import create_head, select_labels
-from tasktransfer.training.loop import train
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.progress import Progress
 from tasktransfer.training.samplers import Schedule, build_task_batches
-from tasktransfer.training.setup import Setup
 
 TLIDB = FIDELITIES["tlidb"]
 # Of the released code of FLAD, which the toolkit has nothing of.
 OTHER: dict[str, Any] = {each.name: getattr(TLIDB, each.name) for each in fields(Fidelity)}
 OTHER["exp3_steps"] = "released"
-CPU = torch.device("cpu")
 
 
 # --- identity and config ------------------------------------------------------------------------
@@ -185,8 +179,8 @@ def test_a_task_is_weighted_when_it_is_fine_tuned_after_several(stays: bool, wei
 def test_dropout_of_the_backbone_is_active_or_not(
     family: Family, active: bool, load: Loader
 ) -> None:
-    fidelity = replace(DEFAULT, backbone_dropout=active)
-    model, split = load(family, "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
+    given = replace(training(backbone_dropout=active), dropout=0.5)
+    model, split = load(family, "DailyDialog", "dialogue_nli", training=given)
     if isinstance(model, Encoder):
         model.dropout.p = 0.0
     model.enter_training_mode()
@@ -195,8 +189,8 @@ def test_dropout_of_the_backbone_is_active_or_not(
 
 
 def test_the_dropout_before_a_head_stays_on(load: Loader) -> None:
-    fidelity = replace(DEFAULT, backbone_dropout=False)
-    model, _ = load("encoder", "DailyDialog", "dialogue_nli", fidelity=fidelity, dropout=0.5)
+    given = replace(training(backbone_dropout=False), dropout=0.5)
+    model, _ = load("encoder", "DailyDialog", "dialogue_nli", training=given)
     assert isinstance(model, Encoder)
     model.enter_training_mode()
     assert model.dropout.training
@@ -227,10 +221,9 @@ def test_labels_are_chosen_by_sigmoid_or_softmax() -> None:
 def test_the_repetition_penalty_changes_what_is_generated(family: Family, load: Loader) -> None:
     made = []
     for penalty in (1.0, 5.0):
-        fidelity = replace(DEFAULT, repetition_penalty=penalty)
-        model, split = load(
-            family, "DailyDialog", "dialogue_reasoning_span_extraction", fidelity=fidelity
-        )
+        given = training(repetition_penalty=penalty)
+        task = "dialogue_reasoning_span_extraction"
+        model, split = load(family, "DailyDialog", task, training=replace(given, dropout=0.0))
         model.module.eval()
         made.append(model.predict(split, range(len(split))))
     assert made[0] != made[1]
@@ -244,13 +237,8 @@ def test_rounds_are_chosen_by_all_metrics_of_the_release(load: Loader) -> None:
     chosen = {}
     for which in ("table_1", "release"):
         model, split = load("encoder", "DailyDialog", task.name)
-        stage = small_stage(
-            task.name, training=replace(training(selection_metrics=which), epochs=1)
-        )
-        budgets = TokenBudget(256, "training"), TokenBudget(256, "evaluation")
-        progress = Progress(1, "test", io.StringIO())
-        splits, setup = {task.name: split}, Setup(CPU, *budgets)
-        history = train(model, stage, {task.name: task}, splits, splits, setup, progress)
+        given = replace(training(selection_metrics=which), epochs=1)
+        history = train_quietly(model, small_stage(task.name, training=given), {task.name: split})
         chosen[which] = history.rounds[0].dev, history.best[0].scores[0]
     metrics = chosen["release"][0][task.name]
     assert len(metrics) == 3
@@ -261,13 +249,11 @@ def test_rounds_are_chosen_by_all_metrics_of_the_release(load: Loader) -> None:
 
 def test_edges_are_chosen_among_all_tokens(load: Loader) -> None:
     name = "dialogue_reasoning_span_extraction"
-    fidelity = replace(DEFAULT, span_choice="edges")
+    given = replace(training(span_choice="edges"), dropout=0.0)
     ours, split = load("encoder", "DailyDialog", name)
-    theirs, _ = load("encoder", "DailyDialog", name, fidelity=fidelity)
-    both = [
-        float(model.compute_loss(split, range(len(split))).detach()) for model in (ours, theirs)
-    ]
-    assert both[1] > both[0]  # more tokens to choose from
+    theirs, _ = load("encoder", "DailyDialog", name, training=given)
+    losses = [model.compute_loss(split, range(len(split))).detach() for model in (ours, theirs)]
+    assert losses[1] > losses[0]  # more tokens to choose from
     groups = theirs.split_for_training(split, range(len(split)), 1)
     assert groups == [list(range(len(split)))]
     read = theirs.split_for_prediction(split, range(45), 1)
@@ -275,8 +261,8 @@ def test_edges_are_chosen_among_all_tokens(load: Loader) -> None:
 
 
 def test_padding_is_never_penalised(load: Loader) -> None:
-    fidelity = replace(DEFAULT, repetition_penalty=5.0)
-    model, split = load("decoder", "DailyDialog", "dialogue_nli", fidelity=fidelity)
+    given = training(repetition_penalty=5.0)
+    model, split = load("decoder", "DailyDialog", "dialogue_nli", training=given)
     groups = model.split_for_prediction(split, range(len(split)), 10_000)
     lengths = [{len(split.sequences[example]) for example in group} for group in groups]
     assert all(len(one) == 1 for one in lengths)

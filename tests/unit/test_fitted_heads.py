@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from small_models import Loader, small_stage
-from tasktransfer.core.identity import compute_digest
+from small_models import KilledError, Loader, small_stage, train_quietly
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task
@@ -22,11 +22,7 @@ from tasktransfer.models.fitted_heads import fit_heads, fit_logistic_regression
 from tasktransfer.models.heads import Head
 from tasktransfer.tasks.card import Task
 from tasktransfer.training import selection
-from tasktransfer.training.loop import Trained, train
-from tasktransfer.training.memory import TokenBudget
-from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots
-from tasktransfer.training.setup import Setup
+from tasktransfer.training.loop import Trained
 from tasktransfer.training.starts import list_new_heads
 
 EMOTION = get_task("DailyDialog", "emotion_recognition")
@@ -50,12 +46,16 @@ def small_task(task: Task, count: int) -> Task:
     return replace(task, labels=tuple("abcdefg"[:count]))
 
 
+def predict_by_scikit_learn(states: torch.Tensor, labels: torch.Tensor, c: float = 1.0) -> Any:
+    model = LogisticRegression(C=c, tol=1e-8, max_iter=10_000).fit(states, labels)
+    return pytest.approx(model.predict_proba(states), abs=1e-4)
+
+
 def test_a_fitted_head_is_the_logistic_regression_of_scikit_learn() -> None:
     states, labels = draw_problem(3)
     weight, bias = fit_logistic_regression(small_task(EMOTION, 3), states, labels[:, None])
-    expected = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(states, labels)
     probabilities = torch.softmax(states @ weight.T + bias, 1)
-    assert probabilities.numpy() == pytest.approx(expected.predict_proba(states), abs=1e-4)
+    assert probabilities.numpy() == predict_by_scikit_learn(states, labels)
 
 
 def test_a_multi_label_head_is_one_regression_per_label() -> None:
@@ -65,9 +65,8 @@ def test_a_multi_label_head_is_one_regression_per_label() -> None:
     weight, bias = fit_logistic_regression(task, states, labels)
     probabilities = torch.sigmoid(states @ weight.T + bias)
     for label in range(3):
-        model = LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000)
-        expected = model.fit(states, labels[:, label]).predict_proba(states)[:, 1]
-        assert probabilities[:, label].numpy() == pytest.approx(expected, abs=1e-4)
+        both = torch.stack([1 - probabilities[:, label], probabilities[:, label]], 1)
+        assert both.numpy() == predict_by_scikit_learn(states, labels[:, label])
 
 
 def test_a_multi_output_head_is_one_regression_per_output() -> None:
@@ -78,9 +77,8 @@ def test_a_multi_output_head_is_one_regression_per_output() -> None:
     probabilities = torch.softmax((states @ weight.T + bias).view(-1, 2, 2), -1)
     for output in range(2):
         # The squared norms of two opposite vectors are half that of their difference.
-        model = LogisticRegression(C=2.0, tol=1e-8, max_iter=10_000)
-        expected = model.fit(states, labels[:, output]).predict_proba(states)
-        assert probabilities[:, output].numpy() == pytest.approx(expected, abs=1e-4)
+        expected = predict_by_scikit_learn(states, labels[:, output], 2.0)
+        assert probabilities[:, output].numpy() == expected
 
 
 def test_heads_of_labels_are_fitted_and_others_stay_random(load: Loader) -> None:
@@ -126,29 +124,9 @@ def run(
     model, split = load("encoder", "DailyDialog", EMOTION.name, reads="mean")
     assert isinstance(model, Encoder)
     fit_heads(model, {EMOTION.name: EMOTION}, {EMOTION.name: split}, 256)
-    stage = small_stage(
-        EMOTION.name,
-        training=training,
-        selection=Selection((EMOTION.name,), patience=None if folder else 1),
-    )
-    budget = TokenBudget(256, "training")
-    splits = {EMOTION.name: split}
-    setup = Setup(torch.device("cpu"), budget, budget)
-    kept = None
-    if folder is not None:
-        kept = Snapshots(folder, {"stage": "a"}, print, share=float("inf"), least=0.0)
-    progress = Progress(1, "test", io.StringIO())
-    if dies_after:
-        progress.report_round = _die_after(dies_after)  # type: ignore[method-assign]
-    return train(model, stage, {EMOTION.name: EMOTION}, splits, splits, setup, progress, kept)
-
-
-def _die_after(last: int) -> Callable[..., None]:
-    def end(number: int, *_: object) -> None:
-        if number == last:
-            raise InterruptedError
-
-    return end
+    selection = Selection((EMOTION.name,), patience=None if folder else 1)
+    stage = small_stage(EMOTION.name, training=training, selection=selection)
+    return train_quietly(model, stage, {EMOTION.name: split}, None, folder, dies_after)
 
 
 @pytest.fixture
@@ -184,7 +162,7 @@ def test_without_fitted_heads_round_0_is_neither_measured_nor_chosen(load: Loade
 @pytest.mark.usefixtures("worsens")
 def test_a_resumed_training_still_keeps_the_fitted_model(load: Loader, tmp_path: Path) -> None:
     training = replace(FITTED, epochs=3, batch_size=2, learning_rate=1e-3)
-    with pytest.raises(InterruptedError):
+    with pytest.raises(KilledError):
         run(load, training, tmp_path, dies_after=2)
     resumed = run(load, training, tmp_path)
     (best,) = resumed.best

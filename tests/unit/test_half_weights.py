@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
-from small_models import Loader
+from small_models import Loader, small_setup
 from tasktransfer.core.specs import FAMILIES, Family, LowRank
 from tasktransfer.datasets import get_task
 from tasktransfer.models.heads import create_head
 from tasktransfer.training.ahead import split_into_micro_batches
 from tasktransfer.training.gradients import set_gradients
 from tasktransfer.training.half_weights import HalfWeights
-from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.samplers import Batch
-from tasktransfer.training.setup import Setup
 
 TASK = "dialogue_nli"
 
@@ -34,9 +32,7 @@ def test_the_gradient_is_autocasts(
         for name, parameter in model.module.named_parameters():
             if "lora_B" in name:  # it begins with zeros, and so would the other matrix's gradient
                 parameter.normal_(std=0.1)
-    setup = Setup(
-        torch.device("cpu"), TokenBudget(8, "training"), TokenBudget(8, "test"), "bfloat16"
-    )
+    setup = small_setup(8, 8, "bfloat16")
     update = (Batch(TASK, tuple(range(len(split)))),)
     made = split_into_micro_batches(model, {TASK: split}, update, tokens)
     parameters = list(model.module.parameters())

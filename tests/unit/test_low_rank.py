@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from adapted_stages import (
     logits,
     read_by,
     scored,
-    train,
 )
 from peft import (
     LoraConfig,
@@ -42,6 +40,7 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
+from small_models import train_job
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.datasets import get_task
@@ -72,6 +71,11 @@ LEFT = {
 # --- as peft does it ----------------------------------------------------------------------------
 
 
+def pad_rows(rows: list[list[int]], fill: int) -> torch.Tensor:
+    width = max(map(len, rows))
+    return torch.tensor([row + [fill] * (width - len(row)) for row in rows])
+
+
 def reference_loss(
     family: Family, peft: Any, head: Any, split: EncodedSplit, batch: list[int], pad: int
 ) -> torch.Tensor:
@@ -79,24 +83,17 @@ def reference_loss(
     rows = [split.sequences[int(split.first_sequence[u])].tolist() for u in batch]
     answers = [split.labels[u].tolist() for u in batch]
     if family == "decoder":
-        whole = [row + answer for row, answer in zip(rows, answers, strict=True)]
-        width = max(map(len, whole))
-        ids = torch.tensor([row + [pad] * (width - len(row)) for row in whole])
-        labels = torch.full(ids.shape, -100)
-        for place, (row, answer) in enumerate(zip(rows, answers, strict=True)):
-            labels[place, len(row) : len(row) + len(answer)] = torch.tensor(answer)
-        mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in whole])
+        pairs = [*zip(rows, answers, strict=True)]
+        labels = pad_rows([[-100] * len(row) + answer for row, answer in pairs], -100)
+        rows = [row + answer for row, answer in pairs]
+    ids, mask = pad_rows(rows, pad), pad_rows([[1] * len(row) for row in rows], 0)
+    if family == "decoder":
         found = peft(input_ids=ids, attention_mask=mask).logits
         return functional.cross_entropy(found[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    mask = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
     if family == "encoder_decoder":
-        longest = max(map(len, answers))
-        labels = torch.tensor([answer + [-100] * (longest - len(answer)) for answer in answers])
-        return peft(input_ids=ids, attention_mask=mask, labels=labels).loss
-    seconds = [int(split.second_starts[int(split.first_sequence[u])]) for u in batch]
-    types = torch.tensor([[int(i >= s) for i in range(width)] for s in seconds]) * mask
+        return peft(input_ids=ids, attention_mask=mask, labels=pad_rows(answers, -100)).loss
+    seconds = torch.tensor([int(split.second_starts[int(split.first_sequence[u])]) for u in batch])
+    types = (torch.arange(ids.shape[1]) >= seconds[:, None]) * mask
     pooled = peft(input_ids=ids, attention_mask=mask, token_type_ids=types).pooler_output
     return functional.cross_entropy(head(pooled), torch.tensor([a[0] for a in answers]))
 
@@ -108,7 +105,7 @@ def test_ten_updates_have_the_losses_of_pefts_own_model(
     stage = adapted(family, selection=Selection((EMOTIONS,), every=1))
     stage = replace(stage, training=replace(TRAINING, epochs=20))
     begun = loaded(small, stage, small / family)
-    record = train(small, stage, tmp_path)
+    record = train_job(small, stage, tmp_path)
     ours = [one["train_loss"][EMOTIONS] for one in record["training"]["rounds"]][:10]
     base = CLASSES[family].from_pretrained(small / family)
     # The small encoder's checkpoint has no pooler.
@@ -146,7 +143,7 @@ def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     family: Family, small: Path, tmp_path: Path
 ) -> None:
     stage = adapted(family)
-    record = train(small, stage, tmp_path)
+    record = train_job(small, stage, tmp_path)
     folder = tmp_path / "checkpoint"
     kept = {str(file.relative_to(folder)) for file in folder.rglob("*.*")}
     assert kept == LEFT[family]
@@ -157,6 +154,10 @@ def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     assert numbers["trained"] == numbers["learnable"]
     # What it answers is what the record was scored on.
     assert scored(model, split) == record["results"][EMOTIONS]["measures"]
+    if "heads.safetensors" in kept:  # trained whole
+        saved = load_file(folder / "heads.safetensors")
+        fresh = loaded(small, stage, small / "encoder").module["heads"].state_dict()  # type: ignore[union-attr]
+        assert not any(torch.equal(saved[n], fresh[n]) for n in saved if n.startswith(EMOTIONS))
     # The model under it has not moved, and is not on the disk.
     plain = CLASSES[read_by(family)].from_pretrained(small / read_by(family))
     released = dict(plain.named_parameters())
@@ -167,24 +168,11 @@ def test_an_adapter_is_saved_with_its_heads_and_loads_as_it_was(
     assert sum(f.stat().st_size for f in folder.rglob("*.*")) < 5 * numbers["trained"] + 30_000
 
 
-@pytest.mark.parametrize("family", ["encoder", "dual_encoder"])
-def test_heads_are_trained_whole_and_come_back(family: Family, small: Path, tmp_path: Path) -> None:
-    stage = adapted(family)
-    fresh = loaded(small, stage, small / "encoder")
-    train(small, stage, tmp_path)
-    saved = load_file(tmp_path / "checkpoint" / "heads.safetensors")
-    trained = loaded(small, stage, tmp_path / "checkpoint")
-    for name, start in fresh.module["heads"].state_dict().items():  # type: ignore[union-attr]
-        if name.startswith(EMOTIONS):
-            assert not torch.equal(saved[name], start)
-            assert torch.equal(trained.module["heads"].state_dict()[name], saved[name])  # type: ignore[union-attr]
-
-
 def test_a_pooler_that_the_checkpoint_lacks_is_trained_whole(small: Path, tmp_path: Path) -> None:
     """If frozen, it would keep random weights and the head would be useless."""
     base, stage, encoded = small / "encoder", adapted("encoder"), small / "DailyDialog-encoder"
     assert not any("pooler" in name for name in load_file(base / "model.safetensors"))
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     saved = load_file(tmp_path / "checkpoint" / WEIGHTS_FILE)
     whole = [name for name in saved if "pooler" in name]
     assert sorted(name.rpartition("dense.")[2] for name in whole) == ["bias", "weight"]
@@ -192,15 +180,8 @@ def test_a_pooler_that_the_checkpoint_lacks_is_trained_whole(small: Path, tmp_pa
     cards = {EMOTIONS: get_task("DailyDialog", EMOTIONS)}
     for adapter in (LORA, replace(LORA, start="merge"), replace(LORA, start="stack")):
         spec = replace(stage.model, adapter=adapter)
-        again = [
-            load_model(
-                replace(loading, model=spec, begins=begins),
-                str(tmp_path / "checkpoint"),
-                None,
-                cards,
-            )
-            for begins in (False, True)
-        ]
+        folder, told = str(tmp_path / "checkpoint"), replace(loading, model=spec)
+        again = [load_model(replace(told, begins=b), folder, None, cards) for b in (False, True)]
         split = get_split(small, "encoder")
         for model in again:
             model.module.eval()
@@ -212,7 +193,7 @@ def test_peft_reads_a_checkpoint_and_merged_it_answers_the_same(
     family: Family, small: Path, tmp_path: Path
 ) -> None:
     stage = adapted(family)
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     base = CLASSES[family].from_pretrained(small / family)
     peft = PeftModel.from_pretrained(base, str(tmp_path / "checkpoint")).eval()
     ids = {"input_ids": torch.tensor([[5, 6, 7, 8]])}
@@ -241,13 +222,9 @@ def test_an_adapter_is_part_of_the_identity_and_its_start_of_those_that_start() 
         for one in (LORA, merging, replace(LORA, start="stack"))
     ]
     assert len({*ends}) == 3
-    for other in (
-        replace(LORA, rank=8),
-        replace(LORA, alpha=9),
-        replace(LORA, dropout=0.1),
-        replace(LORA, target_modules=("query",)),
-    ):
-        assert adapted("encoder", other).digest != lora.digest
+    changes = ({"rank": 8}, {"alpha": 9}, {"dropout": 0.1}, {"target_modules": ("query",)})
+    for change in changes:
+        assert adapted("encoder", replace(LORA, **change)).digest != lora.digest
 
 
 def test_the_learning_rate_is_ten_times_that_of_whole_models_unless_it_is_given() -> None:
@@ -265,12 +242,6 @@ def test_adapters_of_two_kinds_do_not_start_from_each_other() -> None:
     source = replace(source, selection=replace(source.selection, keep="every"))
     with pytest.raises(ConfigError, match="start: continue"):
         adapted("encoder", replace(LORA, start="merge"), starts=(Start(source, at="last"),))
-
-
-def test_layers_that_are_not_there_are_refused_with_those_that_are(small: Path) -> None:
-    stage = adapted("encoder", replace(LORA, target_modules=("q_proj",)))
-    with pytest.raises(ModelError, match=r"target_modules.*q_proj.*all-linear.*query"):
-        loaded(small, stage, small / "encoder")
 
 
 def gpt2() -> Any:
@@ -318,7 +289,7 @@ def test_an_adapter_of_gpt2_is_the_product_of_its_matrices(targets: tuple[str, .
 
 def test_a_damaged_or_foreign_adapter_is_refused(small: Path, tmp_path: Path) -> None:
     stage = adapted("encoder")
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     folder = tmp_path / "checkpoint"
     wider = adapted("encoder", replace(LORA, rank=8))
     with pytest.raises(ModelError, match=r"lora_A.*same model, rank and target_modules"):
@@ -330,5 +301,3 @@ def test_a_damaged_or_foreign_adapter_is_refused(small: Path, tmp_path: Path) ->
     file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ModelError, match="damaged"):
         loaded(small, stage, folder)
-    config = json.loads((folder / "adapter_config.json").read_text())
-    assert config["r"] == 4

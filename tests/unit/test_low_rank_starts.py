@@ -20,17 +20,16 @@ from adapted_stages import (
     loaded,
     logits,
     scored,
-    train,
 )
 from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModel
 
+from small_models import train_job
 from tasktransfer.core.nodes import Evaluation, Outcome, Start
 from tasktransfer.core.specs import AdapterStart, Family
 from tasktransfer.errors import ModelError
 from tasktransfer.evaluation.outcome import EvaluationInputs, predict_split
-from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.low_rank import EARLIER, WEIGHTS_FILE
 from tasktransfer.models.representation import compute_representations
 from tasktransfer.results.records import read_record
@@ -47,19 +46,21 @@ def test_a_training_begins_where_its_source_ended(
 ) -> None:
     lora = replace(LORA, start=start)
     source = adapted(family, lora, NLI)
-    train(small, source, tmp_path / "source")
+    train_job(small, source, tmp_path / "source")
     checkpoint = tmp_path / "source" / "checkpoint"
     split = get_split(small, family, NLI)
     left = logits(loaded(small, source, checkpoint), split)
     begun = loaded(small, source, checkpoint, begins=True)
     torch.testing.assert_close(logits(begun, split), left, atol=1e-4, rtol=1e-4)
+    ups = [p for n, p in begun.module.named_parameters() if "lora_B" in n and p.requires_grad]
+    assert any(up.any() for up in ups) == (start == "continue"), "else the next adapter is new"
     last = adapted(family, lora, NLI, starts=(Start(source),), seed=1)
-    train(small, last, tmp_path / "last", (str(checkpoint),))
+    train_job(small, last, tmp_path / "last", (str(checkpoint),))
     earlier = ["0"]
     if family == "encoder":  # one more, from that one's
         longest = adapted(family, lora, NLI, starts=(Start(last),))
         (tmp_path / "last").rename(tmp_path / "middle")
-        train(small, longest, tmp_path / "last", (str(tmp_path / "middle" / "checkpoint"),))
+        train_job(small, longest, tmp_path / "last", (str(tmp_path / "middle" / "checkpoint"),))
         last, earlier = longest, ["0", "1"]
     side = "candidate" if family == "dual_encoder" else ""
     before = tmp_path / "last" / "checkpoint" / side / EARLIER
@@ -82,7 +83,7 @@ def test_a_training_begins_where_its_source_ended(
 
 def test_an_evaluation_lays_an_adapter_into_its_model(small: Path, tmp_path: Path) -> None:
     stage = adapted("encoder")
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     folder = small / "DailyDialog-encoder"
     places = EvaluationInputs(
         {(stage.data, stage.model.name): folder},
@@ -104,7 +105,7 @@ def test_an_evaluation_lays_an_adapter_into_its_model(small: Path, tmp_path: Pat
 
 def test_a_text_is_represented_with_the_adapter(small: Path, tmp_path: Path) -> None:
     stage, device = adapted("encoder"), torch.device("cpu")
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     tokenizer, texts = small / "DailyDialog-encoder" / "tokenizer", ["hello there", "oh"]
 
     def found(folder: Path) -> Any:
@@ -124,25 +125,3 @@ def test_a_text_is_represented_with_the_adapter(small: Path, tmp_path: Path) -> 
     config.write_text(config.read_text().replace(str(small / "encoder"), "./gone"))
     with pytest.raises(ModelError, match=r"base model './gone' is missing"):
         found(tmp_path / "checkpoint")
-
-
-def test_merged_and_stacked_are_one_function_and_the_next_adapter_is_new(
-    small: Path, tmp_path: Path
-) -> None:
-    source = adapted("encoder")
-    train(small, source, tmp_path)
-    split = get_split(small, "encoder")
-    begun: dict[AdapterStart, FamilyModel] = {}
-    for start in ("continue", "merge", "stack"):
-        told = adapted("encoder", replace(LORA, start=start))  # type: ignore[arg-type]
-        begun[start] = loaded(small, told, tmp_path / "checkpoint", begins=True)  # type: ignore[index]
-    scores = [logits(model, split) for model in begun.values()]
-    torch.testing.assert_close(scores[0], scores[1], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(scores[0], scores[2], atol=1e-5, rtol=1e-5)
-
-    def ups(model: FamilyModel) -> list[torch.Tensor]:
-        return [p for n, p in model.module.named_parameters() if "lora_B" in n and p.requires_grad]
-
-    assert any(up.abs().max() > 0 for up in ups(begun["continue"]))
-    for start in ("merge", "stack"):
-        assert all(up.abs().max() == 0 for up in ups(begun[start]))  # type: ignore[index]

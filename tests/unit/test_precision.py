@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from small_models import small_setup
 from tasktransfer.training import bfloat16_gain
 from tasktransfer.training.bfloat16_gain import MAX_WIDTH, MIN_CORE_FRACTION, MIN_GAIN, UNITS
-from tasktransfer.training.memory import TokenBudget
 from tasktransfer.training.precision import Precision, choose_precision
-from tasktransfer.training.setup import Setup
 
 CPUINFO = Path("/proc/cpuinfo")
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -192,7 +191,7 @@ def test_this_machine_s_units_are_those_that_its_kernel_names() -> None:
     ("wanted", "made"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
 )
 def test_products_are_made_in_it(wanted: Precision, made: torch.dtype) -> None:
-    setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
+    setup = small_setup(precision=wanted)
     with setup.autocast():
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == made
 
@@ -200,7 +199,7 @@ def test_products_are_made_in_it(wanted: Precision, made: torch.dtype) -> None:
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 def test_weights_are_converted_once_an_update(wanted: Precision) -> None:
     """And again in the next update, after they have changed."""
-    setup = Setup(CPU, TokenBudget(8, "training"), TokenBudget(8, "evaluation"), wanted)
+    setup = small_setup(precision=wanted)
     weight = torch.ones(2, 2, requires_grad=True)
     one = torch.ones(1, 2)
     for expected in (2.0, 4.0):

@@ -18,6 +18,7 @@ from tasktransfer.training.samplers import (
     build_task_batches,
     check_same_instances,
     compute_task_weights,
+    mix_tasks,
     pair_instances,
     sample_tasks_uniformly,
 )
@@ -82,8 +83,20 @@ def test_uniform_draws_tasks_alike_whatever_their_sizes() -> None:
     assert drawn["a"] / 1000 == pytest.approx(0.5, abs=0.05)
 
 
-def test_uniform_repeats_no_example_before_all_of_its_task_were_drawn() -> None:
-    drawn = examples(sample_tasks_uniformly({"a": 900, "b": 25}, TEN, seed=0, epoch=1), "b")
+def test_mixed_draws_tasks_alike_for_each_example() -> None:
+    sizes = {"large": 3000, "middle": 300, "small": 32}
+    updates = mix_tasks(sizes, replace(TEN, batch_size=32), seed=0, epoch=1)
+    for update in updates:
+        assert sum(len(batch.examples) for batch in update) == 32
+        assert sum(batch.weight for batch in update) == pytest.approx(1)
+    total = 32 * len(updates)
+    error = (total * (1 / 3) * (2 / 3)) ** 0.5
+    assert all(abs(len(examples(updates, task)) - total / 3) < 4 * error for task in sizes)
+
+
+@pytest.mark.parametrize("sampler", ["uniform", "mixed"])
+def test_no_example_is_repeated_before_all_of_its_task_were_drawn(sampler: Sampler) -> None:
+    drawn = examples(SAMPLERS[sampler]({"a": 900, "b": 25}, TEN, 0, 1), "b")
     passes = [drawn[i : i + 25] for i in range(0, len(drawn), 25)]
     assert len(passes) > 10
     assert all(len(set(one)) == len(one) for one in passes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 
@@ -10,15 +11,15 @@ import pytest
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.training.tiny import create_tokenizer
 
+WORDS = (
+    ("dog", "cat", "bird", "horse", "whale"),
+    ("sees", "wants", "finds", "loses"),
+    ("red", "blue", "green"),
+    ("house", "mouse", "cheese", "bicycle"),
+)
 TEXTS = [
     f"speaker{n % 2}: the {animal} {verb} the {colour} {thing}, or so we are told."
-    for n, (animal, verb, colour, thing) in enumerate(
-        (animal, verb, colour, thing)
-        for animal in ("dog", "cat", "bird", "horse", "whale")
-        for verb in ("sees", "wants", "finds", "loses")
-        for colour in ("red", "blue", "green")
-        for thing in ("house", "mouse", "cheese", "bicycle")
-    )
+    for n, (animal, verb, colour, thing) in enumerate(itertools.product(*WORDS))
 ]
 
 PROGRAM = """
@@ -33,16 +34,8 @@ print(create_tokenizer(sys.argv[1], texts).backend_tokenizer.to_str())
 @pytest.mark.parametrize("family", FAMILIES)
 def test_another_process_makes_the_same_tokenizer(family: Family) -> None:
     """The library has hash tables whose seeds differ between processes."""
-    made = {
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM, family],
-            input="\n".join(TEXTS),
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(3)
-    }
+    command, text = [sys.executable, "-c", PROGRAM, family], "\n".join(TEXTS)
+    made = {subprocess.check_output(command, input=text, text=True) for _ in range(3)}
     assert len(made) == 1
 
 

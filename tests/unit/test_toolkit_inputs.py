@@ -36,16 +36,11 @@ def instance(task: Task, **fields: Any) -> Instance:
 
 
 QA = get_task("Friends", "question_answering")
-QUESTION = instance(
-    QA, query={"question": "what did ross see?"}, target=("red fish", "blue bird"), starts=(15, 30)
-)
+ANSWERS = {"target": ("red fish", "blue bird"), "starts": (15, 30)}
+QUESTION = instance(QA, query={"question": "what did ross see?"}, **ANSWERS)
 RC = get_task("Friends", "reading_comprehension")
-ENTITIES = instance(
-    RC,
-    query={"query": "[PLACEHOLDER] saw a fish", "entities": "ross or monica"},
-    target=("monica",),
-    starts=(-1,),
-)
+BLANK = {"query": "[PLACEHOLDER] saw a fish", "entities": "ross or monica"}
+ENTITIES = instance(RC, query=BLANK, target=("monica",), starts=(-1,))
 
 
 @pytest.fixture(scope="module")

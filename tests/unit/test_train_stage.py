@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from small_models import small_stage
+from small_models import build_job, small_stage, train_job
 from tasktransfer.core.nodes import Stage, Start, merge_selections
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
 from tasktransfer.errors import ModelError
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     get_selected_round,
-    read_record,
     select_comparable_parts,
 )
 from tasktransfer.results.rounds import (
@@ -33,29 +31,10 @@ from tasktransfer.training.attempt import add_recorded_selections, is_trained
 from tasktransfer.training.job import Job
 from tasktransfer.training.progress import Progress
 from tasktransfer.training.resume import MIN_SECONDS_VARIABLE
-from tasktransfer.training.run import train_stage
 
 EMOTIONS, NLI = "emotion_recognition", "dialogue_nli"
 TRAINING = Training(epochs=2, batch_size=2, learning_rate=1e-3, precision="float32")
 STILL = replace(TRAINING, learning_rate=1e-12, epochs=1)
-
-
-def train(small: Path, stage: Stage, out: Path, starts: tuple[str, ...] = (), **job: Any) -> Record:
-    family = stage.model.family
-    told = {
-        "stage": stage,
-        "encoded": small / f"DailyDialog-{family}",
-        "base": str(small / family),
-        "revision": None,
-        "out": out,
-        "save_checkpoint": True,
-        "threads": 1,
-        "study": "small",
-        "config_digest": "c",
-        "starts": starts,
-    }
-    train_stage(Job(**{**told, **job}))
-    return read_record(out / "metrics.json")
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -82,8 +61,8 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
 ) -> None:
     plain = small_stage(EMOTIONS, family=family, training=TRAINING)
     keeping = replace(plain, selection=Selection((EMOTIONS,), keep="every"))
-    without = train(small, plain, tmp_path / "plain")
-    record = train(small, keeping, tmp_path / "keeping")
+    without = train_job(small, plain, tmp_path / "plain")
+    record = train_job(small, keeping, tmp_path / "keeping")
     assert [one["round"] for one in record["training"]["rounds"]] == [0, 1, 2]
     assert record["training"]["rounds"][0]["train_loss"] == {}
     assert record["training"]["rounds"][0]["dev"].keys() == {EMOTIONS}
@@ -101,7 +80,7 @@ def test_every_round_is_kept_as_a_checkpoint_and_changes_no_number(
     for at in ("last", 1):
         start = replace(plain, starts=(Start(keeping, at=at),), training=STILL)  # type: ignore[arg-type]
         folder = get_round_folder(str(tmp_path / "keeping"), at)  # type: ignore[arg-type]
-        again = train(small, start, tmp_path / f"from-{at}", (folder,))
+        again = train_job(small, start, tmp_path / f"from-{at}", (folder,))
         number = 2 if at == "last" else 1
         assert again["training"]["rounds"][0]["dev"] == record["training"]["rounds"][number]["dev"]
 
@@ -118,11 +97,11 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
     together = merge_selections(alone[0], alone)
     assert together.digest == alone[0].digest
     assert together.tested == both
-    record = train(small, together, tmp_path / "together")
+    record = train_job(small, together, tmp_path / "together")
     rows = read_record_rows(tmp_path / "together" / "metrics.json")
     for stage in alone:
         (task,) = stage.select_on
-        by_itself = train(small, stage, tmp_path / task)
+        by_itself = train_job(small, stage, tmp_path / task)
         assert get_selected_round(record, (task,)) == get_selected_round(by_itself, (task,))
         assert record["results"][task] == by_itself["results"][task]
         own = read_record_rows(tmp_path / task / "metrics.json")
@@ -136,7 +115,7 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
         usual = get_round_folder(str(tmp_path / task), "best", (task,))
         assert same(weights(Path(kept)), weights(Path(usual))) == weights(Path(usual)).keys()
         tuned = replace(stage, train_tasks=(task,), starts=(Start(stage),))
-        again = [train(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
+        again = [train_job(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
         for part in ("training", "results"):
             assert (
                 select_comparable_parts(again[0])[part] == select_comparable_parts(again[1])[part]
@@ -146,12 +125,12 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
 def test_a_training_is_repeated_for_a_selection_and_loses_none(small: Path, tmp_path: Path) -> None:
     both = (NLI, EMOTIONS)
     plain = replace(small_stage(EMOTIONS, training=TRAINING), train_tasks=both)
-    first = train(small, plain, tmp_path)
+    first = train_job(small, plain, tmp_path)
     other = replace(plain, selection=Selection((NLI,)))
     asked = add_recorded_selections(other, tmp_path)
     assert [one.tasks for one in asked.selections] == [(NLI,), (EMOTIONS,)]
     assert describe_unrecorded_selections(other, first) == f"no round was selected on {NLI}"
-    again = train(small, asked, tmp_path)
+    again = train_job(small, asked, tmp_path)
     assert describe_unrecorded_selections(asked, again) is None
     assert again["results"][EMOTIONS] == first["results"][EMOTIONS]
 
@@ -164,7 +143,7 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
     ]
     folders = [tmp_path / stage.select_on[0] for stage in firsts]
     for stage, folder in zip(firsts, folders, strict=True):
-        train(small, stage, folder)
+        train_job(small, stage, folder)
     starts = (
         Start(None),
         Start(firsts[0], parts=("encoder",), merged="mean"),
@@ -180,7 +159,7 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
         tests=(EMOTIONS, NLI),
     )
     places = tuple(str(folders[i] / "checkpoint") for i in (0, 1, 0))
-    record = train(small, stage, tmp_path / "panel", places)
+    record = train_job(small, stage, tmp_path / "panel", places)
     assert record["node"]["parents"] == [first.digest for first in firsts]
     assert {*record["results"]} == {EMOTIONS, NLI}
     (chosen,) = record["training"]["selections"]
@@ -218,7 +197,7 @@ def test_an_earlier_attempt_s_rounds_do_not_stay(small: Path, tmp_path: Path) ->
     stage = small_stage(
         EMOTIONS, training=STILL, selection=Selection((EMOTIONS,), "loss", every=2, keep="every")
     )
-    train(small, stage, tmp_path)
+    train_job(small, stage, tmp_path)
     rounds = json.loads((tmp_path / "metrics.json").read_text())["training"]["rounds"]
     assert list_kept_rounds(tmp_path) == [one["round"] for one in rounds]
     last = find_round_folder(get_round_folder(str(tmp_path), "last"))
@@ -233,21 +212,21 @@ def test_a_finished_training_without_a_round_is_repeated_and_loses_none(
         return small_stage(EMOTIONS, training=TRAINING, selection=selection)
 
     def asking(stage: Stage) -> Job:
-        encoded, base = small / "DailyDialog-encoder", str(small / "encoder")
-        return Job(stage, encoded, base, None, tmp_path, True, 1, "small", "c")
+        return build_job(small, stage, tmp_path)
 
-    first = train(small, keeping(0, 2), tmp_path)
+    first = train_job(small, keeping(0, 2), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 2]
     assert is_trained(asking(keeping(2)))
     assert not is_trained(asking(keeping(1, 2)))
     assert not is_trained(asking(keeping()))
-    again = train(small, keeping(1), tmp_path)
+    again = train_job(small, keeping(1), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 1, 2]
     for part in ("training", "results", "rows"):
         assert select_comparable_parts(first)[part] == select_comparable_parts(again)[part]
     assert is_trained(asking(keeping()))
     before = (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns
-    train(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)  # keeps its best round alone
+    # This stage keeps its best round only.
+    train_job(small, small_stage(EMOTIONS, training=TRAINING), tmp_path)
     assert list_kept_rounds(tmp_path) == [0, 1, 2]
     assert (tmp_path / "rounds" / "1" / "model.safetensors").stat().st_mtime_ns > before
 
@@ -264,7 +243,8 @@ def test_an_interrupted_training_starts_over_where_an_earlier_round_is_requested
         lines.clear()
         selection = Selection((EMOTIONS,), keep="every", rounds=rounds)
         with pytest.raises(KeyboardInterrupt):
-            train(small, small_stage(EMOTIONS, training=TRAINING, selection=selection), tmp_path)
+            stage = small_stage(EMOTIONS, training=TRAINING, selection=selection)
+            train_job(small, stage, tmp_path)
         return "\n".join(lines)
 
     killed(0)

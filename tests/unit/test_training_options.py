@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,21 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from small_models import Loader, small_stage
-from tasktransfer.core.identity import compute_digest
+from small_models import KilledError, Loader, flatten_weights, small_stage, train_quietly
+from tasktransfer.core.digests import compute_digest
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Rounds, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.heads import Head
-from tasktransfer.training.loop import Trained, train
-from tasktransfer.training.memory import TokenBudget
+from tasktransfer.training.loop import Trained
 from tasktransfer.training.optimisers import create_optimiser
-from tasktransfer.training.progress import Progress
-from tasktransfer.training.resume import Snapshots
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.schedules import create_scheduler
-from tasktransfer.training.setup import Setup
 
 TASK = get_task("DailyDialog", "emotion_recognition")
 PLAIN = Training(epochs=2, batch_size=2, learning_rate=1e-3, dropout=0.3)
@@ -137,33 +132,7 @@ def run(
         seed=3,
         **{"training": EVERY_OPTION, "selection": Selection((TASK.name,), every=2)} | of,
     )
-    budget = TokenBudget(256, "training")
-    splits = {TASK.name: split}
-    kept = None
-    if folder is not None:
-        say: list[str] = []
-        kept = Snapshots(folder, {"stage": "a"}, say.append, share=float("inf"), least=0.0)
-    progress = Progress(1, "test", io.StringIO())
-    if dies_after:
-        progress.report_round = _dying_after(dies_after)  # type: ignore[method-assign]
-    setup = Setup(torch.device("cpu"), budget, budget)
-    return train(model, stage, {TASK.name: TASK}, splits, splits, setup, progress, kept)
-
-
-class KilledError(Exception):
-    """A substitute for a kill of the process."""
-
-
-def _dying_after(last: int) -> Any:
-    def end(number: int, *_: Any) -> None:
-        if number == last:
-            raise KilledError
-
-    return end
-
-
-def weights(model: FamilyModel) -> torch.Tensor:
-    return torch.cat([p.detach().flatten() for p in model.module.parameters()])
+    return train_quietly(model, stage, {TASK.name: split}, None, folder, dies_after)
 
 
 @pytest.mark.parametrize("adapter", [None, LowRank(rank=2)])
@@ -175,7 +144,7 @@ def test_a_killed_training_resumes_its_schedule(
         return load(family, "DailyDialog", TASK.name, adapter=adapter)
 
     model, split = loaded()
-    whole, expected = run(model, split), weights(model)
+    whole, expected = run(model, split), flatten_weights(model)
     other, split = loaded()
     with pytest.raises(KilledError):
         run(other, split, tmp_path, dies_after=3)
@@ -184,7 +153,7 @@ def test_a_killed_training_resumes_its_schedule(
     assert resumed.resumed_after == [2]
     assert [r.train_loss for r in resumed.rounds] == [r.train_loss for r in whole.rounds]
     assert len(whole.rounds) == math.ceil(7 / 2)
-    assert torch.equal(weights(other), expected)
+    assert torch.equal(flatten_weights(other), expected)
 
 
 def test_heads_read_the_mean_over_the_tokens(load: Loader) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark: order, medians, table, skipped contestants, and one small real run."""
+"""The benchmark of training speed: order, medians, table, and operations of models."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.training_speed import compare, matrix_rate, table
+from benchmarks.training_speed import compare, flops, matrix_rate, table
 from benchmarks.training_speed.__main__ import main
 from benchmarks.training_speed.cases import CASES, compute_volume, parse_case
-from tasktransfer.errors import ConfigError
+from benchmarks.training_speed.flops import Shape
+from tasktransfer.errors import ConfigError, ModelError
 
 ENCODER, DECODER = CASES[0], CASES[4]
 
@@ -32,23 +36,21 @@ def test_updates_are_of_full_batches() -> None:
 
 
 def test_contestants_take_turns() -> None:
-    turns = list(
-        compare.iterate_turns([ENCODER, DECODER], ["tasktransfer", "tlidb", "hf_trainer"], 2)
-    )
+    three = ["tasktransfer", "tlidb", "hf_trainer"]
+    turns = list(compare.iterate_turns([ENCODER, DECODER], three, 2))
     assert len(turns) == 12
-    assert [t.contestant for t in turns[:3]] == ["tasktransfer", "tlidb", "hf_trainer"]
-    assert [t.contestant for t in turns[6:9]] == ["tlidb", "hf_trainer", "tasktransfer"]
+    assert [t.contestant for t in turns[:3]] == three
+    assert [t.contestant for t in turns[6:9]] == [*three[1:], three[0]]
     assert [t.case for t in turns[:6]] == [ENCODER] * 3 + [DECODER] * 3
     assert [t.repeat for t in turns] == [0] * 6 + [1] * 6
 
 
 def test_who_is_absent_is_told_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "git clone" in str(compare.explain_absence("tlidb", None))
-    assert f"{tmp_path} has no tlidb/examples/train.py" in str(
-        compare.explain_absence("tlidb", tmp_path)
-    )
-    (tmp_path / "tlidb" / "examples").mkdir(parents=True)
-    (tmp_path / "tlidb" / "examples" / "train.py").touch()
+    (script := tmp_path / "tlidb" / "examples" / "train.py").parent.mkdir(parents=True)
+    missing = f"{tmp_path} has no tlidb/examples/train.py"
+    assert missing in str(compare.explain_absence("tlidb", tmp_path))
+    script.touch()
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     assert "pip install scikit-learn" in str(compare.explain_absence("tlidb", tmp_path))
     assert "pip install accelerate" in str(compare.explain_absence("hf_trainer", None))
@@ -112,11 +114,11 @@ def result_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def test_the_table_compares_with_this_trainer() -> None:
     forward = {"train": 1e9, "dev": 1e9, "test": 1e9}
-    own = compare.summarise_runs([measured(2.0)], forward, 1, {"float32": 1e11})
-    other = compare.summarise_runs(
-        [measured(8.0, contestant="tlidb")], forward, 1, {"float32": 1e11}
-    )
-    text = table.format_markdown(result_of([own, other]))
+    rows = [
+        compare.summarise_runs([run], forward, 1, {"float32": 1e11})
+        for run in (measured(2.0), measured(8.0, contestant="tlidb"))
+    ]
+    text = table.format_markdown(result_of(rows))
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert lines[2].startswith("| this trainer | 60.0 |  | 10.0 | 20.0 |  |")
     assert lines[3].startswith("| TLiDB | 15.0 | 4.00 | 10.0 | 20.0 | 1.00 |")
@@ -128,3 +130,80 @@ def test_the_table_compares_with_this_trainer() -> None:
 def test_the_release_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--data", "nowhere"]) == ConfigError.exit_code
     assert "--data nowhere: The folder does not exist." in capsys.readouterr().err
+
+
+# --- operations of a model ------------------------------------------------------------------------
+
+
+SMALL = Shape(layers=1, decoder_layers=1, hidden=2, attention=2, inner=4, products=2, vocabulary=10)
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, np.int32)
+
+
+def test_an_encoder_by_hand() -> None:
+    # 3 tokens: projections 4·2·3·2·2 = 96, scores and sum 2·2·3·3·2 = 72, feed-forward 2·2·3·2·4.
+    # Pooler 2·2·2 and head 2·2·5 a sequence; the span head 2·2·2 a token.
+    assert flops.count_encoder_flops(SMALL, ints(3), span=False, width=5) == 264 + 8 + 20
+    assert flops.count_encoder_flops(SMALL, ints(3), span=True, width=2) == 264 + 3 * 8
+    twice = flops.count_encoder_flops(SMALL, ints(3, 3), span=False, width=5)
+    assert twice == 2 * (264 + 28)
+
+
+def test_other_architectures_are_refused() -> None:
+    with pytest.raises(ModelError, match="bert, gpt2 and t5"):
+        flops.read_shape({"model_type": "mamba"})
+
+
+def counted(work: Any) -> int:
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return int(counter.get_total_flops())
+
+
+def test_bert_as_torch_counts_it_forward_and_backward() -> None:
+    from transformers import BertConfig, BertModel  # noqa: PLC0415
+
+    config = BertConfig(
+        vocab_size=50, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=40,
+    )  # fmt: skip
+    model = BertModel(config)
+    model.set_attn_implementation("eager")
+    head = torch.nn.Linear(16, 7)
+    ids = torch.randint(50, (2, 11))
+    expected = flops.count_encoder_flops(
+        flops.read_shape(config.to_dict()), ints(11, 11), span=False, width=7
+    )
+    assert counted(lambda: head(model(ids).pooler_output)) == expected
+    both = counted(lambda: head(model(ids).pooler_output).sum().backward())
+    assert both == flops.TRAINING * expected
+
+
+def test_gpt2_as_torch_counts_it() -> None:
+    from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415
+
+    config = GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, n_positions=64)
+    model = GPT2LMHeadModel(config)
+    model.set_attn_implementation("eager")
+    ids = torch.randint(50, (1, 13))
+    expected = flops.count_decoder_flops(flops.read_shape(config.to_dict()), ints(9), ints(4))
+    assert counted(lambda: model(ids, logits_to_keep=4, use_cache=False)) == expected
+
+
+@pytest.mark.parametrize("kind", ["relu", "gated-gelu"])
+def test_t5_as_torch_counts_it(kind: str) -> None:
+    from transformers import T5Config, T5ForConditionalGeneration  # noqa: PLC0415
+
+    config = T5Config(
+        vocab_size=50, d_model=16, d_kv=6, d_ff=40, num_layers=2, num_decoder_layers=3,
+        num_heads=2, feed_forward_proj=kind, decoder_start_token_id=0,
+    )  # fmt: skip
+    model = T5ForConditionalGeneration(config)
+    model.set_attn_implementation("eager")
+    ids, labels = torch.randint(50, (1, 13)), torch.randint(50, (1, 4))
+    expected = flops.count_encoder_decoder_flops(
+        flops.read_shape(config.to_dict()), ints(13), ints(4)
+    )
+    assert counted(lambda: model(input_ids=ids, labels=labels, use_cache=False)) == expected
