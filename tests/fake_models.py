@@ -8,6 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from fake_device import CUDA
 from tasktransfer.core.fidelity import DEFAULT
@@ -69,31 +77,14 @@ def move(model: Any) -> None:
 
 
 def _backbone(family: Family, layers: int) -> Any:
-    from transformers import (  # noqa: PLC0415 - after the fake device
-        BertConfig,
-        BertModel,
-        GPT2Config,
-        GPT2LMHeadModel,
-        T5Config,
-        T5ForConditionalGeneration,
-    )
-
     with META:
         if family == "encoder":
             return BertModel(BertConfig(num_hidden_layers=layers))
         if family == "decoder":
             return GPT2LMHeadModel(GPT2Config(n_layer=layers, pad_token_id=0, eos_token_id=1))
-        return T5ForConditionalGeneration(
-            T5Config(
-                d_model=768,
-                d_ff=3072,
-                num_heads=12,
-                num_layers=layers,
-                pad_token_id=0,
-                eos_token_id=1,
-                decoder_start_token_id=0,
-            )
-        )
+        sizes = {"d_model": 768, "d_ff": 3072, "num_heads": 12, "num_layers": layers}
+        tokens = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+        return T5ForConditionalGeneration(T5Config(**sizes, **tokens))
 
 
 TOKENIZER = SimpleNamespace(

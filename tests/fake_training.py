@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fake_device import CUDA, NONDETERMINISTIC, Counts, watched
 from fake_models import batch_of, model_of, move
 from fake_other_models import MODELS
-from small_models import small_stage
+from small_models import KINDS, small_stage
 from tasktransfer.core.specs import FAMILIES, Family
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
@@ -35,13 +35,6 @@ from tasktransfer.training.samplers import Batch
 from tasktransfer.training.setup import Setup
 from tasktransfer.training.switches import set_switches
 
-KINDS = {  # one task of each kind
-    "utterance_classification": ("DailyDialog", "emotion_recognition"),
-    "multi_label": ("Friends", "relation_extraction"),
-    "multi_output": ("Friends", "personality_detection"),
-    "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
-    "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
-}
 TRAIN_TOKENS, EVAL_TOKENS = 32768, 65536
 
 

@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if served.key is not None and self.headers.get("Authorization") != f"Bearer {served.key}":
             said = f"wrong key {self.headers.get('Authorization')}"
-            return self._say(401, json.dumps({"error": said}).encode())
+            return self._reply(Reply({"error": said}, 401))
         with served.lock:
             served.requests.append((self.path, body))
         if (reply := served.behave(self.path, body)) is not None:
@@ -148,13 +148,13 @@ class _Handler(BaseHTTPRequestHandler):
         pause = served.pause
         match served.fault():
             case "429":
-                return self._say(429, b"slow down", {"Retry-After": "0.05"})
+                return self._reply(Reply(b"slow down", 429, {"Retry-After": "0.05"}))
             case "500":
-                return self._say(500, b"oops")
+                return self._reply(Reply(b"oops", 500))
             case "broken":
-                return self._say(200, b'{"choices": [{"te')
+                return self._reply(Reply(b'{"choices": [{"te'))
             case "empty":
-                return self._say(200, b'{"choices": []}')
+                return self._reply(Reply({"choices": []}))
             case "late":
                 pause = 0.6
             case "cut":
@@ -162,20 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.connection.close()
                 return None
         answer = served.answered(self.path, body, pause)
-        if answer is None:
-            return self._say(404, b"not offered")
-        return self._say(200, json.dumps(answer).encode())
-
-    def _say(self, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
-        try:
-            self.send_response(status)
-            for name, value in (headers or {}).items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-        except OSError:  # the client no longer waits
-            return
+        return self._reply(Reply(b"not offered", 404) if answer is None else Reply(answer))
 
     def _reply(self, reply: Reply) -> None:
         length = len(reply.data) if reply.length == "right" else reply.length

@@ -38,6 +38,16 @@ from tasktransfer.training.setup import Setup
 from tasktransfer.training.tiny import create_model, create_tokenizer
 from tasktransfer.training.workers import Workers
 
+KINDS = {
+    "utterance_classification": ("DailyDialog", "emotion_recognition"),
+    "dialogue_classification": ("DailyDialog", "dialogue_nli"),
+    "multi_label": ("Friends", "relation_extraction"),
+    "multi_output": ("Friends", "personality_detection"),
+    "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
+    "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
+}
+"""One task of each kind."""
+
 
 def make_model(family: Family, texts: Sequence[str], folder: Path) -> Path:
     """Save a random model that trains quickly, as a normal checkpoint."""

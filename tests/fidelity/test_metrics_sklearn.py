@@ -69,41 +69,23 @@ def random_case(
 @seeds
 @each_classification
 @pytest.mark.parametrize("fidelity", FIDELITIES)
-def test_valid_predictions_equal_scikit_learn(task: Task, seed: int, fidelity: Scoring) -> None:
-    guesses, golds, guessed, right = random_case(task, seed, invalid=False)
+@pytest.mark.parametrize("invalid", [False, True])
+def test_metrics_of_one_label_equal_scikit_learn(
+    task: Task, seed: int, fidelity: Scoring, invalid: bool
+) -> None:
+    """Invalid answers are class -1 in the toolkit; by default they are in no class."""
+    guesses, golds, guessed, right = random_case(task, seed, invalid=invalid)
     metrics = evaluate_predictions(task, guesses, golds, fidelity=fidelity)
-    for spec in task.metrics:
-        if spec.name == "accuracy":
-            expected = 100.0 * accuracy_score(right, guessed)
-        else:
-            expected = sklearn_f1(right, guessed, average=spec.average, labels=spec.label_indices)
-        assert metrics[spec.key] == pytest.approx(expected), spec
-
-
-@seeds
-@each_classification
-def test_tlidb_has_invalid_answers_as_class_minus_one(task: Task, seed: int) -> None:
-    guesses, golds, guessed, right = random_case(task, seed, invalid=True)
-    metrics = evaluate_predictions(task, guesses, golds, fidelity="tlidb")
-    for spec in task.metrics:
-        if spec.name == "f1":
-            expected = sklearn_f1(right, guessed, average=spec.average, labels=spec.label_indices)
-            assert metrics[spec.key] == pytest.approx(expected), spec
-
-
-@seeds
-@each_classification
-def test_default_leaves_invalid_answers_out_of_the_classes(task: Task, seed: int) -> None:
-    guesses, golds, guessed, right = random_case(task, seed, invalid=True)
-    metrics = evaluate_predictions(task, guesses, golds)
     valid = sorted({*guessed, *right} - {-1})
     for spec in task.metrics:
-        if spec.name == "accuracy" or (spec.average == "micro" and spec.label_indices is None):
+        labels, average = spec.label_indices, spec.average
+        if fidelity == "default" and average != "micro":
+            labels = labels or valid
+        in_all_classes = average == "micro" and labels is None
+        if spec.name == "accuracy" or (fidelity == "default" and in_all_classes):
             expected = 100.0 * accuracy_score(right, guessed)
-        elif spec.average == "micro":
-            expected = sklearn_f1(right, guessed, average="micro", labels=spec.label_indices)
         else:
-            expected = sklearn_f1(right, guessed, average=spec.average, labels=valid)
+            expected = sklearn_f1(right, guessed, average=average, labels=labels)
         assert metrics[spec.key] == pytest.approx(expected), spec
 
 

@@ -111,12 +111,6 @@ def test_wordings_change_no_digest_of_a_card_and_are_that_of_what_asks() -> None
     assert compute_wording_digest(task, other) != compute_wording_digest(task, task.wordings[0])
 
 
-def test_a_prompt_is_one_text_or_a_chat() -> None:
-    prompt = Prompt(("ask 1", "say 1", "ask 2"))
-    assert prompt.text == "ask 1 say 1\n\nask 2"
-    assert [turn["role"] for turn in prompt.messages] == ["user", "assistant", "user"]
-
-
 @pytest.mark.parametrize(
     ("text", "label"),
     [

@@ -28,10 +28,16 @@ with lease_device(list_devices()) as device:
 """
 
 
+@pytest.fixture(autouse=True)
+def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+
+
 def start(tmp_path: Path, name: str, seconds: float, **environment: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-c", HOLDER, name, str(seconds), str(tmp_path / "log")]
-    usual = {"CUDA_VISIBLE_DEVICES": "0,1", "TASKTRANSFER_LOCKS": str(tmp_path / "locks")}
-    return subprocess.Popen(command, env={**os.environ, **usual, **environment})
+    return subprocess.Popen(
+        command, env={**os.environ, "CUDA_VISIBLE_DEVICES": "0,1", **environment}
+    )
 
 
 def most_at_once(log: Path) -> dict[str, int]:
@@ -78,7 +84,6 @@ def test_a_device_is_free_when_its_process_has_ended_and_not_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its memory is not free before, and torch takes seconds to end."""
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     code = f"{HOLDER}print('over', flush=True)\nsys.stdin.read()"
     command = [sys.executable, "-c", code, "lingering", "0", str(tmp_path / "log")]
@@ -94,7 +99,6 @@ def test_a_device_is_free_when_its_process_has_ended_and_not_before(
 
 
 def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     with lease_device(list_devices()) as first:
         pass
@@ -105,8 +109,7 @@ def test_a_process_takes_its_device_again(tmp_path: Path, monkeypatch: pytest.Mo
     assert "start 1 beside" in (tmp_path / "log").read_text()
 
 
-def test_the_lease_is_what_torch_will_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path))
+def test_the_lease_is_what_torch_will_see(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a, GPU-b")
     with lease_device(list_devices()) as first:
         assert first == "GPU-a"
@@ -126,7 +129,6 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Provide an nvidia-smi that lists two devices and counts its calls."""
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\necho >> {tmp_path}/asked\nprintf 'GPU-a\\nGPU-b\\n'\n")
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -165,7 +167,6 @@ def test_jobs_of_a_batch_system_do_not_wait_for_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each job numbers its devices from 0; equal numbers are different devices of one machine."""
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with lease_device(["0"]):

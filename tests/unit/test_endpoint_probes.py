@@ -62,36 +62,26 @@ def once(reply: Reply, condition: Callable[[str, Body], bool]) -> Callable[[str,
     return behave
 
 
-def generated_token(path: str, body: Body) -> Reply | None:
-    """Reply like a proxy that drops ``echo``.
-
-    Only the generated token is returned, at the start of the text.
-    """
-    if not is_echo(body):
-        return None
-    scores = {"tokens": [" ."], "token_logprobs": [-0.7], "text_offset": [0]}
-    return Reply({"choices": [{"text": " .", "logprobs": scores}]})
+def score_tokens(text: str, *values: float | None, **more: Any) -> Reply:
+    """Reply with a text, the score of its first tokens, and that of the last one."""
+    tokens = re.findall(r"\s*\S+", text)
+    scores = [*values[:1] * (len(tokens) - 1), values[-1]]
+    logprobs = {"tokens": tokens, "token_logprobs": scores, **more}
+    return Reply({"choices": [{"text": text, "logprobs": logprobs}]})
 
 
-def without_prompt_scores(path: str, body: Body) -> Reply | None:
-    if not is_echo(body):
-        return None
-    tokens = [*re.findall(r"\s*\S+", body["prompt"]), " x"]
-    scores = {"tokens": tokens, "token_logprobs": [None] * (len(tokens) - 1) + [-0.4]}
-    return Reply({"choices": [{"text": body["prompt"] + " x", "logprobs": scores}]})
+ECHOES: dict[str, Callable[[str], Reply]] = {
+    "of a proxy that drops it": lambda prompt: score_tokens(" .", -0.7, text_offset=[0]),
+    "without scores of the prompt": lambda prompt: score_tokens(f"{prompt} x", None, -0.4),
+    "with a template": lambda prompt: score_tokens(f"[INST] {prompt} [/INST] x", -0.1),
+}
 
 
-def other_prompt(path: str, body: Body) -> Reply | None:
-    """Reply with a template around the prompt: the scored tokens are not the text that was sent."""
-    if not is_echo(body):
-        return None
-    tokens = re.findall(r"\s*\S+", f"[INST] {body['prompt']} [/INST] x")
-    scores = {"tokens": tokens, "token_logprobs": [-0.1] * len(tokens)}
-    return Reply({"choices": [{"text": "".join(tokens), "logprobs": scores}]})
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
+def test_a_choice_is_scored_only_by_its_own_echo(tmp_path: Path, echo: Any) -> None:
+    def behave(path: str, body: Body) -> Reply | None:
+        return echo(body["prompt"]) if is_echo(body) else None
 
-
-@pytest.mark.parametrize("behave", [generated_token, without_prompt_scores, other_prompt])
-def test_a_choice_is_scored_only_by_its_own_echo(tmp_path: Path, behave: Any) -> None:
     with serving(Server(behave=behave)) as server:
         endpoint = model(server, tmp_path)
         assert not endpoint.gives_likelihoods

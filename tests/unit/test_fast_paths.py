@@ -7,13 +7,12 @@ import time
 import numpy as np
 import pytest
 import torch
-from test_models import KINDS
 from test_packing import rows_of
 from torch import Tensor, nn
 from transformers import AutoModel
 
 from architectures import build_config
-from small_models import Loader, flatten_weights, small_setup, small_stage, train_quietly
+from small_models import KINDS, Loader, flatten_weights, small_setup, small_stage, train_quietly
 from tasktransfer.core.specs import FAMILIES, Family, Training
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.layers import attention

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+from transformers import T5Config, T5ForConditionalGeneration
 from transformers.activations import ACT2FN
 
 from small_models import Loader
 from tasktransfer.layers.gelu import SPELLINGS, use_fused_gelu
-
-SMALL = {"vocab_size": 32, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 8}
 
 
 def stepwise(module: nn.Module) -> list[str]:
@@ -30,16 +28,6 @@ def test_values_and_gradients_are_those_of_the_steps(name: str) -> None:
     (at_once,) = torch.autograd.grad(module(values).sum(), values)
     assert (module(values) - made).abs().max() < 1e-6
     assert (at_once - by_steps).abs().max() < 1e-5
-
-
-@pytest.mark.parametrize("activation", SPELLINGS)
-def test_a_gpt_2_answers_as_before(activation: str) -> None:
-    model = GPT2LMHeadModel(GPT2Config(activation_function=activation, **SMALL)).eval()
-    ids = torch.arange(8).unsqueeze(0)
-    before = model(ids).logits
-    use_fused_gelu(model)
-    assert not stepwise(model)
-    assert (model(ids).logits - before).abs().max() < 1e-6
 
 
 def test_the_gated_t5_has_it_too() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -62,7 +64,7 @@ def test_the_interval_holds_the_truth_in_95_of_100_studies(shared: bool) -> None
 def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
     frame, tested = study(np.random.default_rng(5), shared=True)
     apart = {
-        key: DialogueScores(tuple(f"{key} {n}" for n in one.names), *_rest(one))
+        key: replace(one, names=tuple(f"{key} {n}" for n in one.names))
         for key, one in tested.items()
     }
     whole, parts = (compute_joint_interval(frame, some) for some in (tested, apart))
@@ -72,9 +74,7 @@ def test_dialogues_that_targets_share_count_once_for_all_of_them() -> None:
 def test_without_dialogues_luck_it_is_that_of_the_seeds() -> None:
     frame, tested = study(np.random.default_rng(6), shared=False)
     still = {
-        key: DialogueScores(
-            one.names, one.degrees, one.firsts, {}, {name: 0 * p for name, p in one.pulls.items()}
-        )
+        key: replace(one, pulls={name: 0 * pull for name, pull in one.pulls.items()})
         for key, one in tested.items()
     }
     by_target = frame.groupby(["target", "seed"])["delta"].mean().unstack("seed")
@@ -91,7 +91,3 @@ def test_a_hole_one_seed_or_no_predictions_leave_no_interval() -> None:
     for rows, some in ((frame.iloc[1:], tested), (first, tested), (frame, {})):
         found = compute_joint_interval(rows, some)
         assert np.isnan([found.low, found.high, found.p]).all()
-
-
-def _rest(one: DialogueScores) -> tuple[float, np.ndarray, dict, dict]:
-    return one.degrees, one.firsts, dict(one.halves), dict(one.pulls)

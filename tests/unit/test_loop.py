@@ -57,23 +57,6 @@ def test_equal_seeds_give_equal_weights_and_another_seed_does_not(load: Loader) 
     assert not torch.equal(made[0][0], made[2][0])
 
 
-def test_the_size_of_micro_batches_changes_nothing_but_rounding(load: Loader) -> None:
-    made = []
-    for tokens in (1, 100_000):
-        model, split = load("encoder", "DailyDialog", TASK.name)
-        trained_on(model, split, setup=small_setup(tokens))
-        made.append(flatten_weights(model))
-    assert (made[0] - made[1]).norm() / made[0].norm() < 1e-5
-
-
-def test_the_first_of_equally_good_rounds_is_kept(load: Loader) -> None:
-    model, split = load("encoder", "DailyDialog", TASK.name)
-    still = replace(TRAINING, learning_rate=1e-12)  # no prediction changes: every round ties
-    history = trained_on(model, split, still)
-    assert len({*history.best[0].scores}) == 1
-    assert history.best[0].round == 1
-
-
 def test_the_best_weights_are_those_of_the_best_round(load: Loader) -> None:
     model, split = load("encoder", "DailyDialog", TASK.name)
     history = trained_on(model, split, replace(TRAINING, epochs=12))

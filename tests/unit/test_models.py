@@ -1,4 +1,4 @@
-"""The three families: gradients independent of micro-batches, heads, decoding."""
+"""Heads of models that start from others, spans, and a missing checkpoint."""
 
 from __future__ import annotations
 
@@ -9,68 +9,16 @@ import pytest
 import torch
 
 from small_models import Loader
-from tasktransfer.core.specs import FAMILIES, Family, ModelSpec, Training
+from tasktransfer.core.specs import ModelSpec, Training
 from tasktransfer.datasets import get_task
-from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import ModelError
-from tasktransfer.models.family import FamilyModel
 from tasktransfer.models.heads import find_best_spans
 from tasktransfer.models.load import Loading, load_model
-
-KINDS = {  # one task of each kind
-    "utterance_classification": ("DailyDialog", "emotion_recognition"),
-    "dialogue_classification": ("DailyDialog", "dialogue_nli"),
-    "multi_label": ("Friends", "relation_extraction"),
-    "multi_output": ("Friends", "personality_detection"),
-    "multiple_choice": ("DailyDialog", "adversarial_response_selection"),
-    "span": ("DailyDialog", "dialogue_reasoning_span_extraction"),
-}
 
 
 def an_encoder(encoded: Path) -> Loading:
     spec = ModelSpec("small", "encoder", "w1", 200)
     return Loading(spec, Training(), encoded, 0, torch.device("cpu"))
-
-
-def gradient(model: FamilyModel, split: EncodedSplit, groups: list[list[int]]) -> torch.Tensor:
-    """Compute the gradient of the batch's mean loss, group by group, as one vector."""
-    model.module.zero_grad(set_to_none=True)
-    divisor = model.compute_loss_divisor(split, [u for g in groups for u in g])
-    for group in groups:
-        (model.compute_loss(split, group) / divisor).backward()
-    return torch.cat(
-        [p.grad.to_dense().flatten() for p in model.module.parameters() if p.grad is not None]
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_micro_batches_give_the_gradient_of_the_whole_batch(
-    load: Loader, family: Family, kind: str
-) -> None:
-    model, split = load(family, *KINDS[kind])
-    # Options of a random model have nearly the same score, and the gradient is what is left of
-    # their difference: in single precision its rounding would be the larger part.
-    model.module.double()
-    units = list(range(len(split)))
-    assert len(units) >= 2
-    whole = gradient(model, split, [units])
-    parts = gradient(model, split, [[unit] for unit in units])
-    assert whole.norm() > 0
-    assert (whole - parts).norm() / whole.norm() < 1e-5
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_predictions_do_not_depend_on_what_they_are_batched_with(
-    load: Loader, family: Family
-) -> None:
-    for dataset, task in KINDS.values():
-        model, split = load(family, dataset, task)
-        model.module.eval()
-        with torch.inference_mode():
-            together = model.predict(split, range(len(split)))
-            alone = [model.predict(split, [unit])[0] for unit in range(len(split))]
-        assert together == alone
 
 
 def test_a_parents_head_comes_along_and_a_new_tasks_head_is_fresh(

@@ -187,15 +187,6 @@ def test_this_machine_s_units_are_those_that_its_kernel_names() -> None:
     assert bfloat16_gain.list_bfloat16_units() == [name for name in UNITS if name in words]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "made"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
-)
-def test_products_are_made_in_it(wanted: Precision, made: torch.dtype) -> None:
-    setup = small_setup(precision=wanted)
-    with setup.autocast():
-        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == made
-
-
 @pytest.mark.parametrize("wanted", ["float32", "bfloat16"])
 def test_weights_are_converted_once_an_update(wanted: Precision) -> None:
     """And again in the next update, after they have changed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,15 @@ MODEL = {"name": "m", "family": "encoder", "checkpoint": "tiny", "max_length": 6
 
 
 def plan_stages(
-    training: Mapping[str, Any], model: Mapping[str, Any] = MODEL, parameters: int = 22_000_000
+    training: Mapping[str, Any], model: Mapping[str, Any] = MODEL, controls: Sequence[str] = ()
 ) -> dict[str, Stage]:
     """Return the stages of a small study by their label."""
-    keys = {"seeds": 1, "models": [dict(model)], "training": dict(training), "controls": []}
-    config = parse({**SMALL, **keys})
+    keys = {"seeds": 1, "models": [dict(model)], "training": dict(training)}
+    config = parse({**SMALL, **keys, "controls": [*controls]})
     adapter = config.models[0].adapter
     spec = ModelSpec("m", config.models[0].family, "w", 64)
     spec = replace(spec, adapter=adapter.spec if adapter else None)
-    revisions = Revisions({d.name: "r" for d in config.datasets}, {"m": spec}, {"m": parameters})
+    revisions = Revisions({d.name: "r" for d in config.datasets}, {"m": spec}, {"m": 22_000_000})
     return {stage.label: stage for stage in planning.build_plan(config, revisions).stages}
 
 
@@ -79,14 +79,11 @@ def test_rounds_and_patience_reach_every_stage_and_every_digest() -> None:
 
 
 def test_a_longer_baseline_has_twice_the_updates() -> None:
-    config = parse({**SMALL, "controls": ["longer_baseline"], "training": {"updates": 50}})
-    spec = ModelSpec("m", "encoder", "w", 64)
-    models = {model.name: replace(spec, name=model.name) for model in config.models}
-    revisions = Revisions({d.name: "r" for d in config.datasets}, models)
-    stages = planning.build_plan(config, revisions).stages
-    longer = [stage for stage in stages if stage.label.endswith("_100_updates")]
-    assert longer
-    assert {stage.training.updates for stage in longer} == {100}
+    stages = plan_stages({"updates": 50}, controls=["longer_baseline"])
+    longer = {
+        name: s.training.updates for name, s in stages.items() if name.endswith("_100_updates")
+    }
+    assert {*longer.values()} == {100}
 
 
 @pytest.mark.parametrize(

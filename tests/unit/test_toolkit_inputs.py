@@ -52,12 +52,16 @@ def tokenizers() -> dict[Family, Any]:
 def encoded(
     tokenizers: Mapping[Family, Any], task: Task, row: Instance, longest: int, **switches: Any
 ) -> Example:
-    assert task.toolkit is not None
     fidelity = replace(DEFAULT, inputs="tlidb", **switches)
     (example,) = toolkit.build_encoder_examples(
-        task.toolkit, tokenizers["encoder"], task, [row], longest, fidelity
+        get_forms(task), tokenizers["encoder"], task, [row], longest, fidelity
     )
     return example
+
+
+def get_forms(task: Task) -> Any:
+    assert task.toolkit is not None
+    return task.toolkit
 
 
 def texts_of(tokenizer: Any, example: Example, labels: list[int]) -> str:
@@ -83,8 +87,7 @@ def test_an_encoder_reads_one_text_in_the_toolkits_order(
     row = instance(
         card, context="CONTEXT", query=query, options=options, target=target, starts=starts
     )
-    assert card.toolkit is not None
-    texts = build_encoder_texts(card.toolkit, card, row, "[SEP]")
+    texts = build_encoder_texts(get_forms(card), card, row, "[SEP]")
     assert [each.text for each in texts] == expected
 
 
@@ -134,10 +137,9 @@ def test_every_right_answer_can_be_drawn(tokenizers: dict[Family, Any], tmp_path
 def test_text_to_text_answers_can_be_drawn_too(
     family: Family, tokenizers: dict[Family, Any]
 ) -> None:
-    assert QA.toolkit is not None
     tokenizer = tokenizers[family]
     (example,) = toolkit.build_text_to_text_examples(
-        QA.toolkit, tokenizer, QA, [QUESTION], 100, family,
+        get_forms(QA), tokenizer, QA, [QUESTION], 100, family,
         replace(DEFAULT, inputs="tlidb", several_answers="drawn"), 8,
     )  # fmt: skip
     answers = [tokenizer.decode(one, skip_special_tokens=True).strip() for one in example.answers]
@@ -155,8 +157,7 @@ def turns_of(task: Task, **fields: Any) -> Instance:
 def test_character_identification_reads_the_newest_turn_first() -> None:
     task = get_task("Friends", "character_identification")
     row = turns_of(task, query={"mention": "you", "phrase": "you are"}, target=("ross",))
-    assert task.toolkit is not None
-    (made,) = build_encoder_texts(task.toolkit, task, row, "[SEP]")
+    (made,) = build_encoder_texts(get_forms(task), task, row, "[SEP]")
     assert made.text.endswith(f"? [SEP] {' '.join(reversed(TURNS))}")
 
 
@@ -168,8 +169,7 @@ def test_character_identification_reads_the_newest_turn_first() -> None:
 def test_turns_far_from_the_answer_are_left_out(
     most: int, start: int, left: tuple[str, ...]
 ) -> None:
-    assert QA.toolkit is not None
-    forms = replace(QA.toolkit, most_words=most)
+    forms = replace(get_forms(QA), most_words=most)
     row = turns_of(QA, query={"question": "who?"}, target=("x",), starts=(start,))
     text = build_prompt_text(forms, QA, row, None)
     assert text == f"context: {' '.join(left)} question: who? answer:"
@@ -177,8 +177,7 @@ def test_turns_far_from_the_answer_are_left_out(
 
 def test_the_oldest_turns_are_left_out_where_there_is_no_answer_to_keep() -> None:
     task = get_task("Friends", "MELD_emotion_recognition")
-    assert task.toolkit is not None
-    forms = replace(task.toolkit, most_words=8)
+    forms = replace(get_forms(task), most_words=8)
     row = turns_of(task, target=("joy",))
     assert build_prompt_text(forms, task, row, None) == f"context: {' '.join(TURNS[1:])} emotion:"
     with pytest.raises(DataError, match="prepare them again"):
@@ -203,13 +202,12 @@ def test_answers_and_generated_labels_are_the_toolkits() -> None:
 
 
 def test_how_long_answers_may_get() -> None:
-    assert QA.toolkit is not None
-    assert toolkit.get_answer_limit(QA.toolkit, "decoder") == 64
-    assert toolkit.get_answer_limit(QA.toolkit, "encoder_decoder") == 19
+    assert toolkit.get_answer_limit(get_forms(QA), "decoder") == 64
+    assert toolkit.get_answer_limit(get_forms(QA), "encoder_decoder") == 19
 
 
 def test_an_answer_across_the_separator_is_read_without_it(tokenizers: dict[Family, Any]) -> None:
     *_, text = _build_scoring_row(RC, ENTITIES, "encoder", "tlidb", tokenizers["encoder"])
-    joined = build_encoder_texts(RC.toolkit, RC, ENTITIES, "[SEP]")[0].text if RC.toolkit else ""
+    joined = build_encoder_texts(get_forms(RC), RC, ENTITIES, "[SEP]")[0].text
     assert "[SEP]" in joined
     assert text == joined.replace("[SEP]", "     ")
