@@ -20,7 +20,7 @@ from language_server import (
     refusal,
     serving,
 )
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.errors import EndpointError
 from tasktransfer.evaluation.prompting.endpoint import EndpointModel
 from tasktransfer.evaluation.prompting.model import Unread

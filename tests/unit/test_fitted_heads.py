@@ -12,7 +12,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from small_models import KilledError, Loader, small_stage, train_quietly
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import Selection, Training
 from tasktransfer.datasets import get_task

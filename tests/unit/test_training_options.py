@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from small_models import KilledError, Loader, flatten_weights, small_stage, train_quietly
-from tasktransfer.core.digests import compute_digest
+from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.specs import FAMILIES, Family, LowRank, Rounds, Sampler, Selection, Training
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
