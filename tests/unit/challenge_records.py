@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +19,7 @@ import yaml
 
 from constructed_records import constructed_record, result
 from tasktransfer import metrics
-from tasktransfer.core.nodes import Stage, merge_selections
+from tasktransfer.core.nodes import merge_selections
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
@@ -67,61 +67,6 @@ def right_answers(task: Task) -> list[tuple[str, ...]]:
     return [tuple(labels[(i + j) % len(labels)] for j in range(width)) for i in range(4)]
 
 
-class Told(NamedTuple):
-    """Facts that the record of a run's stage contains about the run's target."""
-
-    stage: Stage
-    dev: float
-    test: float
-    answers: list[tuple[str, ...]]
-
-
-_TOLD: dict[Path, dict[str, Told]] = defaultdict(dict)
-"""Folder of a stage → target → what was told of it so far: several runs may end with a stage."""
-
-
-def finish(
-    study: Study, run: Run, *, dev: float, test: float, answers: list[tuple[str, ...]]
-) -> Path:
-    """Write record and predictions of a run, and return the record's path.
-
-    Those of other runs of its stage are kept.
-    """
-    folder = Path(study.get_node_folder(run.stages[-1]))
-    if not (folder / "metrics.json").exists():
-        _TOLD.pop(folder, None)
-    told = _TOLD[folder]
-    told[run.about["target"]] = Told(run.stages[-1], dev, test, answers)
-    stage = merge_selections(run.stages[-1], [one.stage for one in told.values()])
-    rows = [
-        row for target in sorted(told) for row in _rows(run.about["dataset"], target, told[target])
-    ]
-    record = constructed_record(
-        stage,
-        (dev,),
-        test={target: result(told[target].test, len(IDS)) for target in sorted(told)},
-        size=(20, 7, len(IDS)),
-        synthetic=True,
-        rows=write_rows(folder, rows, digest=stage.digest, dataset=run.about["dataset"]),
-        rules=study.config.rules,
-    )
-    for one in record["training"]["selections"]:
-        one["dev_score"] = told["+".join(one["select_on"])].dev
-        one["scores"] = [one["dev_score"]]
-    write_record(folder / "metrics.json", record)
-    return folder / "metrics.json"
-
-
-def _rows(dataset: str, target: str, told: Told) -> list[Row]:
-    task = get_task(dataset, target)
-    golds = right_answers(task)
-    each = metrics.score_instances(task, told.answers, golds)
-    return [
-        Row(i, task.name, IDS[i], answer, gold, score)
-        for i, (answer, gold, score) in enumerate(zip(told.answers, golds, each, strict=True))
-    ]
-
-
 def by_seed(run: Run, task: Task) -> list[tuple[str, ...]]:
     """Return answers that differ between runs: gold answers rotated by seed and sources."""
     golds = right_answers(task)
@@ -140,10 +85,40 @@ def finish_all(
     wanted: Callable[[Run], bool] = lambda run: True,
 ) -> None:
     """Finish every planned run that is selected."""
+    by_stage: dict[str, list[Run]] = defaultdict(list)
     for run in select_transfer_runs(study.plan):
         if wanted(run):
-            task = get_task(run.about["dataset"], run.about["target"])
-            finish(study, run, dev=dev(run), test=test(run), answers=answers(run, task))
+            by_stage[run.stages[-1].digest].append(run)
+    for runs in by_stage.values():
+        _finish_stage(study, {run.about["target"]: run for run in runs}, dev, test, answers)
+
+
+def _finish_stage(
+    study: Study, runs: dict[str, Run], dev: Score, test: Score, answers: Answers
+) -> None:
+    """Write record and predictions of a stage with which runs to several targets end."""
+    ends = [run.stages[-1] for run in runs.values()]
+    stage, folder = merge_selections(ends[-1], ends), Path(study.get_node_folder(ends[-1]))
+    rows, dataset = list[Row](), ends[-1].dataset
+    for target in sorted(runs):
+        task = get_task(dataset, target)
+        given, golds = answers(runs[target], task), right_answers(task)
+        each = metrics.score_instances(task, given, golds)
+        told = zip(IDS, given, golds, each, strict=True)
+        rows += [Row(i, target, *values) for i, values in enumerate(told)]
+    record = constructed_record(
+        stage,
+        (dev(runs[next(iter(runs))]),),
+        test={target: result(test(runs[target]), len(IDS)) for target in sorted(runs)},
+        size=(20, 7, len(IDS)),
+        synthetic=True,
+        rows=write_rows(folder, rows, digest=stage.digest, dataset=dataset),
+        rules=study.config.rules,
+    )
+    for one in record["training"]["selections"]:
+        one["dev_score"] = dev(runs["+".join(one["select_on"])])
+        one["scores"] = [one["dev_score"]]
+    write_record(folder / "metrics.json", record)
 
 
 def refresh_digest(predictions: Path) -> None:
