@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from test_prompted_raters import STUDY
 
 from empathetic_study import make_with_statistics
 from tasktransfer.cli import main
@@ -20,19 +21,12 @@ from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 
 RATER: dict[str, Any] = {
+    **STUDY,
     "study": "my judge",
-    "design": "panel",
     "data": {"release": "tiny_world", "tiny_world": {"seed": 0, "dialogues": 240}},
-    "models": [{"name": "tiny", "family": "encoder", "checkpoint": "tiny", "max_length": 64,
-                "max_unknown_words": 1.0}],
-    "seeds": 1,
-    "training": {"learning_rate": 1e-3, "batch_size": 16, "precision": "float32"},
     "domains": ["Harbour", "Orchard"],
-    "rated_sets": ["Harbour_Tiny", "Market_Tiny"],
-    "methods": ["single"],
-    "pairs": {"labels": "made", "train": 24, "dev": 8},
-    "joint": {"epochs": 1, "round_updates": None, "patience": None},
-}  # fmt: skip
+}
+
 Rated = tuple[Study, list[dict[str, Any]]]
 """A study, and its items."""
 
