@@ -179,7 +179,7 @@ def differences(frames: Frames) -> pd.DataFrame:
 
 def answer(frames: Frames) -> list[str]:
     """Name the tasks whose scores change significantly without earlier turns."""
-    from tasktransfer.present.sentences import (
+    from tasktransfer.present.numbers import (
         format_value_with_interval,
         is_significantly_negative,
         is_significantly_positive,

@@ -30,8 +30,7 @@ from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.rates import Rates
-from tasktransfer.present.numbers import DIFFERENCES
-from tasktransfer.present.sentences import format_value_with_interval
+from tasktransfer.present.numbers import DIFFERENCES, format_value_with_interval
 from tasktransfer.present.tables import PrintedTable, build_printed_tables
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.records import read_record

@@ -19,7 +19,7 @@ from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.columns_page import format_columns_page
 from tasktransfer.designs.transfer.frames import FRAMES
-from tasktransfer.present.page.missing_results import STATES
+from tasktransfer.present.page.common_blocks import STATES
 from tasktransfer.results.frames import Frame
 from tasktransfer.results.store import build_schema
 from transfer_frames import COLUMNS

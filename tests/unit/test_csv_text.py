@@ -12,10 +12,15 @@ import pandas as pd
 import pytest
 
 from tasktransfer.present.columns import Head
-from tasktransfer.present.csv_text import to_csv
-from tasktransfer.present.html import HtmlTable
-from tasktransfer.present.page.text import hash_text, write_fragment
-from tasktransfer.present.printed import Layout, escape_latex, to_latex, to_markdown, write_table
+from tasktransfer.present.html import HtmlTable, hash_text, write_fragment
+from tasktransfer.present.printed import (
+    Layout,
+    escape_latex,
+    to_csv,
+    to_latex,
+    to_markdown,
+    write_table,
+)
 
 FORMULAS = [
     "=1+1",
@@ -81,7 +86,7 @@ def test_frames_without_formulas_are_as_pandas_writes_them() -> None:
 def test_every_table_is_written_by_this_module() -> None:
     """Code that writes CSV with pandas or directly fails this test."""
     allowed = {
-        "present/csv_text.py",
+        "present/printed.py",
         "datasets/guess/names.py",  # a command for the user
         "designs/empathetic/sources/download.py",  # dialogues in the format of a corpus
         "designs/empathetic/sources/tiny.py",

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.figures.confusions import (
     choose_labels,
     format_label,
 )
-from tasktransfer.present.kit import fonts
+from tasktransfer.present.kit import paper
 from tasktransfer.stats.answers import (
     LabelAnswers,
     LabelScores,
@@ -142,19 +142,19 @@ def test_a_label_on_an_axis_is_short_and_no_formula() -> None:
 
 
 def test_labels_without_a_font_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ())
-    numbers = fonts.number_undrawable_labels(["billing", "退款", "café ✓", "物流", "ไทย"])
+    monkeypatch.setattr(paper, "list_fallback_fonts", lambda: ())
+    numbers = paper.number_undrawable_labels(["billing", "退款", "café ✓", "物流", "ไทย"])
     assert numbers == {"退款": "#2", "物流": "#4", "ไทย": "#5"}
-    (sentence,) = fonts.describe_label_numbers(numbers)
+    (sentence,) = paper.describe_label_numbers(numbers)
     assert sentence.endswith("so they are numbered: #2 is 退款, #4 is 物流, #5 is ไทย.")
-    assert fonts.describe_label_numbers({}) == []
+    assert paper.describe_label_numbers({}) == []
 
 
 def test_an_installed_font_is_used_for_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ("STIXNonUnicode",))
-    assert fonts.list_label_fonts()[-1] == "STIXNonUnicode"
-    only_there = min(fonts._read_letters("STIXNonUnicode") - fonts._read_letters("sans-serif"))
-    assert fonts.can_draw(chr(only_there))
+    monkeypatch.setattr(paper, "list_fallback_fonts", lambda: ("STIXNonUnicode",))
+    assert paper.list_label_fonts()[-1] == "STIXNonUnicode"
+    only_there = min(paper._read_letters("STIXNonUnicode") - paper._read_letters("sans-serif"))
+    assert paper.can_draw(chr(only_there))
 
 
 # --- from records to the page ---------------------------------------------------------------------
@@ -180,7 +180,7 @@ def test_a_study_of_own_dialogues_shows_scores_and_confusions_of_labels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fonts, "list_fallback_fonts", lambda: ())
+    monkeypatch.setattr(paper, "list_fallback_fonts", lambda: ())
     rows = [
         {"id": f"t{n}", "intent": ("billing", "登录")[n % 2], "messages": [{"text": f"hello {n}"}]}
         for n in range(60)

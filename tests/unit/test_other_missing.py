@@ -17,7 +17,7 @@ from tasktransfer import cli
 from tasktransfer.designs.transfer.frames import MEAN, PROMPTED
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.status import ProgressWatcher
-from tasktransfer.present.page.missing_results import format_warnings
+from tasktransfer.present.page.common_blocks import format_warnings
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.store import build_frame
 from tasktransfer.results.study import Study

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tasktransfer.designs import get_design, open_study
-from tasktransfer.present.html import create_environment
+from tasktransfer.present.html import PAGE, create_environment
 from tasktransfer.present.page.page import Picture
-from tasktransfer.present.page.text import HERE
 
 ROOT = Path(__file__).resolve().parents[2]
 PRESETS = ("demo", "empathetic-demo", "panel-demo", "probes-demo")
@@ -31,7 +30,7 @@ def test_every_figure_of_a_report_says_what_it_shows(preset: str) -> None:
 
 def test_the_page_gives_it_to_the_picture() -> None:
     """The title and the caption, by which the picture is read."""
-    template = create_environment(HERE).get_template("page.html.j2")
+    template = create_environment(PAGE).get_template("page.html.j2")
     assert (
         'alt="{{ figure.title }}. {{ figure.caption }}"' in Path(str(template.filename)).read_text()
     )

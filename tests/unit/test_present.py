@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tasktransfer.present.columns import make_number_column, make_text_column
+from tasktransfer.present.columns import make_number_column, make_published_column, make_text_column
 from tasktransfer.present.declared import Analysis, FlatTable, PivotTable, Table
 from tasktransfer.present.marks import (
     describe_setting_differences,
@@ -21,19 +21,18 @@ from tasktransfer.present.marks import (
     format_notes,
     list_marks,
 )
-from tasktransfer.present.published import (
-    PublishedValues,
-    add_published_columns,
-    list_published_notes,
-)
-from tasktransfer.present.published_columns import make_published_column
-from tasktransfer.present.sentences import (
+from tasktransfer.present.numbers import (
     excludes_zero,
     format_fraction,
     format_value_with_interval,
     is_significantly_negative,
     is_significantly_positive,
     join_names,
+)
+from tasktransfer.present.published import (
+    PublishedValues,
+    add_published_columns,
+    list_published_notes,
 )
 from tasktransfer.present.tables import (
     AbsentOutput,

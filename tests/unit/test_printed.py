@@ -21,6 +21,7 @@ from tasktransfer.designs.transfer.published import (
     has_published_values,
 )
 from tasktransfer.errors import RecordError
+from tasktransfer.present.columns import format_table
 from tasktransfer.present.numbers import (
     add_sigma,
     format_count,
@@ -37,7 +38,6 @@ from tasktransfer.present.printed import (
     to_markdown,
     write_table,
 )
-from tasktransfer.present.text import format_table
 from tasktransfer.results.frames import NUMBER, TEXT, WHOLES
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame

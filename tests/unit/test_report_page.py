@@ -30,9 +30,8 @@ from tasktransfer.present.kit.matrix import (
 from tasktransfer.present.kit.paper import WIDE, use_paper_style
 from tasktransfer.present.kit.style import format_signed, save_figure
 from tasktransfer.present.marks import describe_limits
-from tasktransfer.present.numbers import format_named_p, format_p_value
-from tasktransfer.present.page.missing_results import STATES
-from tasktransfer.present.sentences import format_value_with_interval
+from tasktransfer.present.numbers import format_named_p, format_p_value, format_value_with_interval
+from tasktransfer.present.page.common_blocks import STATES
 from tasktransfer.present.tables import PrintedTable
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.state import DAMAGED, State

@@ -24,7 +24,7 @@ from tasktransfer.designs.transfer.report.heatmap_parts import (
     group_curves,
 )
 from tasktransfer.present.figures import draw_figures
-from tasktransfer.present.page.origin import build_curves
+from tasktransfer.present.page.common_blocks import build_curves
 from tasktransfer.results.common_frames import ROUNDS
 from tasktransfer.results.state import RECORD
 from tasktransfer.results.store import build_frame

@@ -49,8 +49,8 @@ def list_errors(args: argparse.Namespace) -> None:
 
     from tasktransfer.files import replace_file
     from tasktransfer.jobs.find_errors import find_errors
-    from tasktransfer.present.csv_text import to_csv
-    from tasktransfer.present.text import format_table
+    from tasktransfer.present.columns import format_table
+    from tasktransfer.present.printed import to_csv
 
     found = find_errors(open_study(args), args.task, args.method)
     rows = [error.describe(texts=args.texts) for error in found.errors]
@@ -71,7 +71,7 @@ def list_errors(args: argparse.Namespace) -> None:
 def compute_learning_curve(args: argparse.Namespace) -> None:
     """Score the study's references on 25, 50, 75 and 100 % of the training dialogues."""
     from tasktransfer.designs.transfer.learning_curve import write_learning_curve
-    from tasktransfer.present.text import format_table
+    from tasktransfer.present.columns import format_table
 
     study = open_study_with_design("transfer", "only transfer studies have references", args)
     frame, sentences = write_learning_curve(study, args.task, args.seeds)

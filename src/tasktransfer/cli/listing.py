@@ -34,7 +34,7 @@ def add_commands(commands: Any) -> None:
 
 def list_items(args: argparse.Namespace) -> None:
     """List the tasks, models, presets, selectors or designs of the package."""
-    from tasktransfer.present.text import format_table
+    from tasktransfer.present.columns import format_table
 
     rows = list(LISTS[args.kind]())
     print_result(rows, lambda rows: "\n".join(format_table(rows)) + "\n", as_json=args.json)

@@ -101,7 +101,7 @@ def read_sheets(args: argparse.Namespace) -> None:
         select_rows,
     )
     from tasktransfer.files import replace_file
-    from tasktransfer.present.csv_text import to_csv
+    from tasktransfer.present.printed import to_csv
 
     key = read_key(args.key)
     raters = read_answers(args.answers, key)

@@ -8,7 +8,7 @@ from tasktransfer.errors import format_quantity
 from tasktransfer.operate.endpoints import format_endpoints
 from tasktransfer.operate.facts import DiskSpace, ModelSpeed, OtherNodes, Overview, StudyEstimate
 from tasktransfer.operate.forecast.disk import format_bytes
-from tasktransfer.present.text import format_table
+from tasktransfer.present.columns import format_table
 from tasktransfer.results.records import PLURALS
 
 SYNTHETIC = " (synthetic data: the tiny world)"

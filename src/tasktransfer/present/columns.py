@@ -1,16 +1,16 @@
-"""Columns of printed tables, which format the text of a cell.
+"""Columns of printed tables, which format the text of a cell, and tables for terminals.
 
 This module does not import pandas, so that designs can declare tables without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasktransfer.present import numbers
-from tasktransfer.present.numbers import DASH, is_missing
+from tasktransfer.present.numbers import DASH, OTHERWISE, format_number, is_missing
 
 Row = Mapping[str, Any]
 Show = Callable[[Row], str]
@@ -117,3 +117,57 @@ def make_estimate_column(
 def make_p_value_column(key: str, label: str) -> Column:
     """Return a column of p-values or q-values with three decimals."""
     return Column(Head(label, "number"), lambda row: numbers.format_p_value(row[key]))
+
+
+PUBLISHED, DIFFERENCE, DIFFERS = "published", "difference", "differs"
+
+
+def make_published_column(form: str, label: str = "Published", suffix: str = "") -> Column:
+    """Return a column of the paper's values, with ‡ if they average other members."""
+
+    def show(row: Row) -> str:
+        if row.get(f"{DIFFERS}{suffix}"):
+            return OTHERWISE
+        value = row.get(f"{PUBLISHED}{suffix}")
+        return DASH if is_missing(value) else format_number(value, form)
+
+    return Column(Head(label, "number"), show)
+
+
+def make_difference_column(form: str, label: str = "Difference", suffix: str = "") -> Column:
+    """Return a column of our values minus the paper's."""
+
+    def show(row: Row) -> str:
+        value = row.get(f"{DIFFERENCE}{suffix}")
+        return DASH if is_missing(value) else format_number(value, form)
+
+    return Column(Head(label, "number"), show)
+
+
+def format_table(
+    rows: Sequence[Mapping[str, Any]], left: Collection[str] | None = None
+) -> list[str]:
+    """Format rows with equal keys as aligned lines.
+
+    Floats have three digits, whole numbers have thousands separators, and None is a question mark.
+    ``left`` are the left-aligned columns, by default those with texts.
+    """
+    from tabulate import tabulate  # noqa: PLC0415  # plan and status start without it
+
+    if not rows:
+        return []
+    if left is None:
+        left = [key for key, value in rows[0].items() if isinstance(value, str)]
+    # The titles are a row, because tabulate separates headers by more space.
+    lines = [list(rows[0]), *([_format_cell(value) for value in row.values()] for row in rows)]
+    align = ["left" if key in left else "right" for key in rows[0]]
+    table = tabulate(lines, tablefmt="plain", disable_numparse=True, colalign=align)
+    return str(table).splitlines()
+
+
+def _format_cell(value: Any) -> str:
+    if value is None:
+        return "?"
+    if isinstance(value, float):
+        return f"{value:.3f}" if value < 1 else f"{value:,.{2 if value < 10 else 0}f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -209,11 +209,10 @@ class Block:
 
 
 if TYPE_CHECKING:
-    from tasktransfer.present.page import missing_results, origin
+    from tasktransfer.present.page import common_blocks
     from tasktransfer.results import common_frames
 else:
-    missing_results = LazyPackage("tasktransfer.present.page").missing_results
-    origin = LazyPackage("tasktransfer.present.page").origin
+    common_blocks = LazyPackage("tasktransfer.present.page").common_blocks
     common_frames = LazyPackage("tasktransfer.results").common_frames
 
 
@@ -262,10 +261,8 @@ class Analysis:
     captions: str = ""
     blocks: Callable[[Frames], Mapping[str, Sequence[Block]]] = lambda frames: {}
     missing: Callable[[Frames], pd.DataFrame] = lambda frames: frames["missing"]
-    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = (
-        missing_results.build_common_columns
-    )
-    facts: Callable[[Frames], Sequence[tuple[str, str]]] = origin.list_facts
+    missing_columns: Callable[[pd.DataFrame], Sequence[Column]] = common_blocks.build_common_columns
+    facts: Callable[[Frames], Sequence[tuple[str, str]]] = common_blocks.list_facts
     styles: tuple[str, ...] = ()
     scripts: tuple[str, ...] = ()
     cells: Cells | None = None

@@ -28,12 +28,11 @@ import tasktransfer
 from tasktransfer.core.identity import compute_digest
 from tasktransfer.files import json_text, replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.declared import FIGURE_ENDINGS, Analysis, Figure
 from tasktransfer.present.kit import paper
 from tasktransfer.present.kit.paper import read_caption
 from tasktransfer.present.kit.style import EMBEDDED_FONTS, fix_layout, save_figure
-from tasktransfer.present.printed import escape_latex
+from tasktransfer.present.printed import escape_latex, to_csv
 from tasktransfer.present.tables import AbsentOutput
 from tasktransfer.results.frames import Frames
 

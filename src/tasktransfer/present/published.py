@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tasktransfer.present.columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.present.marks import describe_setting_differences
 from tasktransfer.present.numbers import OTHERWISE, is_missing
-from tasktransfer.present.published_columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.results.metadata import Metadata
 
 Names = Callable[[Mapping[str, Any]], Any]

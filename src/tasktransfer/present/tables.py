@@ -23,10 +23,16 @@ from tasktransfer.present.declared import (
     Section,
     Table,
 )
-from tasktransfer.present.html import HtmlTable, as_html, explain_missing_values, to_records
+from tasktransfer.present.html import (
+    HtmlTable,
+    as_html,
+    encode_data_uri,
+    explain_missing_values,
+    to_records,
+    write_fragment,
+)
 from tasktransfer.present.marks import format_badges, format_notes, list_marks
 from tasktransfer.present.numbers import DASH, is_missing
-from tasktransfer.present.page.text import encode_data_uri, write_fragment
 from tasktransfer.present.printed import (
     Entry,
     Layout,

@@ -18,8 +18,8 @@ import pandas as pd
 
 from tasktransfer.datasets import DATASETS, get_task, resolve_task
 from tasktransfer.errors import format_quantity
+from tasktransfer.present.columns import format_table
 from tasktransfer.present.numbers import format_interval, format_p_value
-from tasktransfer.present.text import format_table
 from tasktransfer.selection.columns import RANDOM
 from tasktransfer.selection.evidence import (
     add_source_mean,

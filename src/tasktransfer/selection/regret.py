@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.runs import Run
+from tasktransfer.present.columns import format_table
 from tasktransfer.present.numbers import (
     format_interval,
     format_number,
@@ -18,7 +19,6 @@ from tasktransfer.present.numbers import (
     format_score,
     is_missing,
 )
-from tasktransfer.present.text import format_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.selection.columns import RANDOM, SOURCE_MEAN
 

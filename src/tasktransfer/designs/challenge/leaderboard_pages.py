@@ -22,8 +22,8 @@ from tasktransfer.designs.challenge.leaderboard import (
 )
 from tasktransfer.files import replace_file
 from tasktransfer.present import numbers
-from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.html import create_environment
+from tasktransfer.present.printed import to_csv
 
 NO_DIFFERENCE = "not significantly different from the entry above"
 NO_INTERVAL = "no interval, because all test instances of a task are from one dialogue"

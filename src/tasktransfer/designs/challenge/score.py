@@ -23,7 +23,7 @@ from tasktransfer.designs.challenge.read import ID_MISMATCHES, Submission, read_
 from tasktransfer.errors import SubmissionError, escape_line
 from tasktransfer.files import replace_file
 from tasktransfer.metrics import Sums
-from tasktransfer.present.text import format_table
+from tasktransfer.present.columns import format_table
 
 REPORT_VERSION = 1
 BASELINE_SHARE = 0.1

@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.errors import ConfigError, RecordError, format_quantity, suggest_name
 from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
-from tasktransfer.present.text import format_table
+from tasktransfer.present.columns import format_table
 from tasktransfer.results.rows import read_rows, select_task_rows
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Task

@@ -19,8 +19,13 @@ from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.numbers import DIFFERENCES, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_value_with_interval, join_names
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
+    MOST_Q,
+    format_value_with_interval,
+    is_missing,
+    join_names,
+)
 from tasktransfer.results.frames import Frames
 
 MOST = 3

@@ -18,14 +18,19 @@ from tasktransfer.designs.empathetic.methods import BASE, CONTROLS
 from tasktransfer.designs.empathetic.statistics import PERPLEXITY
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
 from tasktransfer.present.kit.matrix import fill_cells, write_cell_text
 from tasktransfer.present.kit.panels import (
     draw_vertical_line,
     make_line_entry,
     set_panel_title,
 )
-from tasktransfer.present.kit.series import Estimate, draw_zero_line
+from tasktransfer.present.kit.series import (
+    GREY,
+    Estimate,
+    draw_forests,
+    draw_zero_line,
+    finish_forests,
+)
 from tasktransfer.present.kit.style import (
     DIVERGING,
     LABEL_POINTS,
@@ -35,7 +40,7 @@ from tasktransfer.present.kit.style import (
     get_series_look,
     set_log_x_axis,
 )
-from tasktransfer.present.sentences import MOST_Q, excludes_zero
+from tasktransfer.present.numbers import MOST_Q, excludes_zero
 from tasktransfer.results.frames import Frames
 
 RANGE = 30

@@ -11,8 +11,8 @@ from tasktransfer.designs.empathetic import figures
 from tasktransfer.designs.empathetic.agreement import build_agreement_table
 from tasktransfer.designs.empathetic.human import as_rows, read_choices, read_ratings
 from tasktransfer.files import replace_file
-from tasktransfer.present.csv_text import to_csv
 from tasktransfer.present.kit.style import save_figure
+from tasktransfer.present.printed import to_csv
 
 
 def write_summary(ratings: Path | None, choices: Path | None, out: Path) -> list[Path]:

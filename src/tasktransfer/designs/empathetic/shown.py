@@ -19,13 +19,14 @@ from tasktransfer.present.columns import (
     Column,
     Head,
     Row,
+    make_difference_column,
     make_estimate_column,
     make_number_column,
+    make_published_column,
     make_text_column,
 )
 from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.published_columns import make_difference_column, make_published_column
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:

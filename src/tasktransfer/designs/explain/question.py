@@ -24,11 +24,11 @@ from tasktransfer.designs.explain.runs import (
 )
 from tasktransfer.designs.explain.words import Named, Search, build_unknown_words_error
 from tasktransfer.errors import ConfigError, RecordError, format_quantity
+from tasktransfer.present.columns import DIFFERS, PUBLISHED
 from tasktransfer.present.declared import Analysis, Cells, PivotTable, Table
 from tasktransfer.present.html import to_records
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.numbers import INCOMPLETE, OTHERWISE, is_missing
-from tasktransfer.present.published_columns import DIFFERS, PUBLISHED
 from tasktransfer.present.tables import AbsentOutput, PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study

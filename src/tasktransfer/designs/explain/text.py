@@ -15,8 +15,8 @@ from tasktransfer.designs.explain.explanation import (
     RunFacts,
     Value,
 )
+from tasktransfer.present.columns import format_table
 from tasktransfer.present.numbers import format_delta, format_number, format_score
-from tasktransfer.present.text import format_table
 from tasktransfer.results.costs import compute_seconds
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DONE

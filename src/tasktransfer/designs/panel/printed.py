@@ -26,13 +26,13 @@ from tasktransfer.designs.panel.names import (
 from tasktransfer.designs.panel.published import AVERAGES, list_members
 from tasktransfer.designs.panel.substitutes import LEAKS_KEPT
 from tasktransfer.errors import format_quantity
+from tasktransfer.present.columns import PUBLISHED as COLUMN
 from tasktransfer.present.marks import MARK
 from tasktransfer.present.published import (
     PublishedValues,
     add_published_columns,
     list_published_notes,
 )
-from tasktransfer.present.published_columns import PUBLISHED as COLUMN
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study

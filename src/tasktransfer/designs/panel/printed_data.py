@@ -11,12 +11,12 @@ from tasktransfer.designs.panel import published as paper
 from tasktransfer.designs.panel.names import get_paper_name
 from tasktransfer.designs.panel.printed import OF, PrintedRow, list_printed_rows
 from tasktransfer.designs.panel.sources.cards import RATED, TINY_RATED
+from tasktransfer.present.columns import make_published_column
 from tasktransfer.present.published import (
     PublishedValues,
     add_published_columns,
     list_published_notes,
 )
-from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.frames import Frames
 
 EVERY_SET = {**RATED, **TINY_RATED}

@@ -26,13 +26,13 @@ from tasktransfer.designs.panel.printed import (
     list_printed_rows,
 )
 from tasktransfer.designs.panel.published import AVERAGES
+from tasktransfer.present.columns import PUBLISHED as COLUMN
+from tasktransfer.present.numbers import join_names
 from tasktransfer.present.published import (
     PublishedValues,
     add_published_columns,
     list_published_notes,
 )
-from tasktransfer.present.published_columns import PUBLISHED as COLUMN
-from tasktransfer.present.sentences import join_names
 from tasktransfer.results.frames import Frames
 
 SELECTIONS = {SELECTION_DIRECT: "PoE-direct", SELECTION_ADAPTER: "PoE-adapter"}

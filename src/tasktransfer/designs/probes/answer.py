@@ -9,12 +9,14 @@ import pandas as pd
 from tasktransfer.designs.probes.facts import CONTROL
 from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import AS_IT_IS, BEST, UNTRAINED
-from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.sentences import (
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
     MOST_Q,
     excludes_zero,
     format_fraction,
+    format_named_p,
     format_value_with_interval,
+    is_missing,
     is_significantly_negative,
     is_significantly_positive,
     join_names,

@@ -13,11 +13,16 @@ from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import AS_IT_IS, UNTRAINED
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
 from tasktransfer.present.kit.panels import make_line_entry
-from tasktransfer.present.kit.series import Estimate, draw_zero_line
+from tasktransfer.present.kit.series import (
+    GREY,
+    Estimate,
+    draw_forests,
+    draw_zero_line,
+    finish_forests,
+)
 from tasktransfer.present.kit.style import LABEL_POINTS, Look, get_series_look
-from tasktransfer.present.sentences import MOST_Q
+from tasktransfer.present.numbers import MOST_Q
 from tasktransfer.results.frames import Frames
 
 _ALL_ENCODERS = "all encoders"

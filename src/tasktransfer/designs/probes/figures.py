@@ -37,7 +37,7 @@ from tasktransfer.present.kit.style import (
     despine,
     get_series_look,
 )
-from tasktransfer.present.sentences import format_value_with_interval
+from tasktransfer.present.numbers import format_value_with_interval
 from tasktransfer.results.frames import Frames
 from tasktransfer.stats.draws import create_generator
 

@@ -16,8 +16,8 @@ from tasktransfer.designs.probes.facts import BY_TASK, CONTROL, EVERY
 from tasktransfer.designs.probes.intervals import ALL
 from tasktransfer.designs.probes.plan import UNTRAINED, WORDS, get_layer, map_word_count_names
 from tasktransfer.errors import DataError
+from tasktransfer.present.numbers import is_significantly_negative, is_significantly_positive
 from tasktransfer.present.published import PublishedValues, add_published_columns
-from tasktransfer.present.sentences import is_significantly_negative, is_significantly_positive
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.study import Study

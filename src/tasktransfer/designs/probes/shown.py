@@ -24,11 +24,11 @@ from tasktransfer.present.columns import (
     make_long_text_column,
     make_number_column,
     make_p_value_column,
+    make_published_column,
     make_text_column,
 )
 from tasktransfer.present.declared import Analysis, Figure, FlatTable, PivotTable, Table
 from tasktransfer.present.numbers import DIFFERENCES, SCORES
-from tasktransfer.present.published_columns import make_published_column
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:

@@ -1,30 +1,78 @@
-"""The report of a study: one HTML file that needs no network and no server."""
+"""The report of a study: one HTML file with its figures that needs no network and no server."""
 
 from __future__ import annotations
 
+import base64
+import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
+from PIL import Image
 
 from tasktransfer.files import replace_file
 from tasktransfer.present.declared import SECTIONS, Analysis, Block, Figure
 from tasktransfer.present.figures import describe_absent_figure
-from tasktransfer.present.html import HtmlTable, create_environment
+from tasktransfer.present.html import (
+    PAGE,
+    HtmlTable,
+    create_environment,
+    hash_text,
+    read_package_text,
+)
+from tasktransfer.present.kit.style import DPI
 from tasktransfer.present.marks import format_notes, list_marks
-from tasktransfer.present.page.images import encode_image
-from tasktransfer.present.page.missing_results import (
+from tasktransfer.present.page.common_blocks import (
+    build_cost_table,
+    build_curves,
     build_missing_tables,
     format_warnings,
     is_only_waiting,
 )
-from tasktransfer.present.page.origin import build_cost_table, build_curves
-from tasktransfer.present.page.text import HERE, hash_text, read_package_text
 from tasktransfer.present.tables import AbsentOutput, build_printed_tables, to_html
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
+
+MAX_PIXELS = 4_000_000
+"""Maximum size of an embedded figure; no page is wider than 2,000 pixels on a screen."""
+CSS_DPI = 96
+COLOURS = 256
+"""Palette size; figures have few colours, and a palette reduces the file to a third."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedImage:
+    """An embedded image: a data URI, its printed size in pixels of the page, and its own notes."""
+
+    source: str
+    width: int
+    height: int
+    notes: str
+
+
+def encode_image(path: Path) -> EmbeddedImage:
+    """Encode a PNG file as a data URI, after scaling it down to ``MAX_PIXELS``.
+
+    Raises:
+        OSError: the file is missing or not an image.
+    """
+    with Image.open(path) as opened:
+        image, size = opened.convert("RGB"), opened.size
+        notes = str(opened.info.get("Description", ""))
+    if image.width * image.height > MAX_PIXELS:
+        scale = math.sqrt(MAX_PIXELS / (image.width * image.height))
+        smaller = (round(image.width * scale), round(image.height * scale))
+        image = image.resize(smaller, Image.Resampling.LANCZOS)
+    flat = image.quantize(COLOURS, dither=Image.Dither.NONE)
+    buffer = io.BytesIO()
+    flat.save(buffer, "PNG", optimize=True)
+    encoded = base64.b64encode(buffer.getvalue()).decode("ascii")
+    width, height = (round(pixels * CSS_DPI / DPI) for pixels in size)
+    return EmbeddedImage(f"data:image/png;base64,{encoded}", width, height, notes)
+
 
 STYLES = ("page.css",)
 FIRST_SCRIPT = "curves.js"
@@ -95,7 +143,7 @@ def render_page(shown: Analysis, frames: Frames, figures: Path, folder: Path) ->
     script = "\n".join(map(read_package_text, (FIRST_SCRIPT, *shown.scripts, *SCRIPTS)))
     metadata = frames.metadata
     return (
-        create_environment(HERE, _select_short_names(metadata.shorts))
+        create_environment(PAGE, _select_short_names(metadata.shorts))
         .get_template("page.html.j2")
         .render(
             title=("SYNTHETIC: " if metadata.synthetic else "") + metadata.study,

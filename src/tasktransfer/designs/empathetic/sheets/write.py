@@ -27,8 +27,7 @@ from tasktransfer.designs.empathetic.sheets.items import (
 )
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.present.html import create_environment
-from tasktransfer.present.page.text import hash_text
+from tasktransfer.present.html import create_environment, hash_text
 
 HERE = Path(__file__).parent
 SCHEMA = 1

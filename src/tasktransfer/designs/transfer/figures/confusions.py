@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from tasktransfer.core.references import MOST_FREQUENT, REFERENCES
 from tasktransfer.designs.transfer.runs import BASELINE, NO_MODEL
 from tasktransfer.present.kit import matrix
-from tasktransfer.present.kit.fonts import (
+from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
+from tasktransfer.present.kit.paper import (
     describe_label_numbers,
     list_label_fonts,
     number_undrawable_labels,
     print_missing_font_note,
 )
-from tasktransfer.present.kit.panels import create_panels, fit_figure_to_panels, set_panel_title
 from tasktransfer.present.kit.style import (
     add_title,
     choose_text_colour,

@@ -24,7 +24,6 @@ from tasktransfer.designs.transfer.tables.names import (
 )
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.kit.forest import GREY, draw_forests, finish_forests
 from tasktransfer.present.kit.panels import (
     NOTE,
     create_panels,
@@ -33,7 +32,14 @@ from tasktransfer.present.kit.panels import (
     set_panel_title,
 )
 from tasktransfer.present.kit.paper import add_caption_notes, is_paper_style
-from tasktransfer.present.kit.series import Estimate, draw_zero_line, plot_forest
+from tasktransfer.present.kit.series import (
+    GREY,
+    Estimate,
+    draw_forests,
+    draw_zero_line,
+    finish_forests,
+    plot_forest,
+)
 from tasktransfer.present.kit.style import (
     INK,
     LABEL_POINTS,
@@ -43,8 +49,13 @@ from tasktransfer.present.kit.style import (
     fold_name,
     get_series_look,
 )
-from tasktransfer.present.numbers import DIFFERENCES, format_named_p, is_missing
-from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
+    MOST_Q,
+    format_named_p,
+    format_value_with_interval,
+    is_missing,
+)
 from tasktransfer.results.frames import Frames
 
 # --- effects ---

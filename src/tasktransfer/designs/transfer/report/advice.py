@@ -26,14 +26,15 @@ from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import (
     DIFFERENCES,
+    MOST_Q,
     SCORES,
     bound_interval,
     format_named_p,
     format_number,
     format_signed,
+    format_value_with_interval,
     is_missing,
 )
-from tasktransfer.present.sentences import MOST_Q, format_value_with_interval
 
 FEW_TARGETS = 2
 MOST_RUNS = 1000

@@ -33,9 +33,10 @@ from tasktransfer.designs.transfer.report.learned import (
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
 from tasktransfer.errors import format_quantity
-from tasktransfer.present.numbers import DIFFERENCES, SCORES
-from tasktransfer.present.sentences import (
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
     MOST_Q,
+    SCORES,
     format_fraction,
     format_value_with_interval,
     is_significantly_negative,

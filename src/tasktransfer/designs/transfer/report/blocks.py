@@ -46,18 +46,28 @@ from tasktransfer.present.columns import (
     make_text_column,
 )
 from tasktransfer.present.declared import Block
-from tasktransfer.present.html import HtmlTable, build_table, create_environment, to_records
+from tasktransfer.present.html import (
+    HtmlTable,
+    build_table,
+    create_environment,
+    escape_json,
+    to_records,
+)
 from tasktransfer.present.kit import matrix
 from tasktransfer.present.marks import describe_limits
-from tasktransfer.present.numbers import DIFFERENCES, format_score, is_missing
-from tasktransfer.present.page.origin import (
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
+    MOST_Q,
+    excludes_zero,
+    format_score,
+    is_missing,
+)
+from tasktransfer.present.page.common_blocks import (
     NOTHING_MISSING,
     SHORT,
     describe_commits,
     describe_versions,
 )
-from tasktransfer.present.page.text import escape_json
-from tasktransfer.present.sentences import MOST_Q, excludes_zero
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata, format_synthetic_mark

@@ -41,8 +41,7 @@ from tasktransfer.present.kit.style import (
     compute_improvement_limit,
     format_signed,
 )
-from tasktransfer.present.numbers import DIFFERENCES, bound_interval, format_p_value
-from tasktransfer.present.sentences import excludes_zero
+from tasktransfer.present.numbers import DIFFERENCES, bound_interval, excludes_zero, format_p_value
 from tasktransfer.results.frames import Frames
 
 POINTS, PERCENT, Q = "points", "percent", "q"

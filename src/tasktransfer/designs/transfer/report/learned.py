@@ -17,11 +17,13 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import format_task_name
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
-from tasktransfer.present.numbers import DIFFERENCES, format_number, is_missing
-from tasktransfer.present.sentences import (
+from tasktransfer.present.numbers import (
+    DIFFERENCES,
     MOST_Q,
     format_fraction,
+    format_number,
     format_value_with_interval,
+    is_missing,
     join_names,
 )
 from tasktransfer.results.frames import Frames

@@ -23,9 +23,9 @@ from tasktransfer.present.numbers import (
     bound_interval,
     format_named_p,
     format_p_value,
+    format_value_with_interval,
     is_missing,
 )
-from tasktransfer.present.sentences import format_value_with_interval
 from tasktransfer.results.frames import Frames
 
 _KEYS = ["dataset", "model", "target"]

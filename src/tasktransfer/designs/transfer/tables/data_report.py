@@ -24,8 +24,8 @@ from tasktransfer.data.stats import (
     tabulate_tasks,
 )
 from tasktransfer.files import replace_file
-from tasktransfer.present.csv_text import to_csv
-from tasktransfer.present.text import format_table
+from tasktransfer.present.columns import format_table
+from tasktransfer.present.printed import to_csv
 from tasktransfer.results.metadata import format_synthetic_mark
 
 

@@ -1,4 +1,4 @@
-"""Cost, learning curves and provenance of a study of any design, from the common tables."""
+"""Cost, learning curves, provenance and missing results of a study of any design."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from tasktransfer.present.columns import make_number_column, make_text_column
+from tasktransfer.present.columns import (
+    Column,
+    make_long_text_column,
+    make_number_column,
+    make_text_column,
+)
 from tasktransfer.present.declared import Block
-from tasktransfer.present.html import HtmlTable, build_table, create_environment
+from tasktransfer.present.html import PAGE, HtmlTable, build_table, create_environment, escape_json
 from tasktransfer.present.marks import MARK, SUBSTITUTE, describe_limits, list_substitutes
 from tasktransfer.present.numbers import round_significant
-from tasktransfer.present.page.text import HERE, escape_json
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
+from tasktransfer.results.metadata import order_names
 from tasktransfer.results.state import RECORD
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
@@ -74,7 +79,7 @@ def build_curves(rounds: pd.DataFrame) -> Block | None:
         _describe_training(str(path), rows)
         for path, rows in rounds.groupby("path", sort=False, observed=True)
     ]
-    template = create_environment(HERE).get_template("curves.html.j2")
+    template = create_environment(PAGE).get_template("curves.html.j2")
     html = template.render(count=len(trainings), data=escape_json(trainings))
     return Block(html=Markup(html))
 
@@ -154,3 +159,118 @@ def _find_version(package: str) -> str:
         return packages.version(package)
     except packages.PackageNotFoundError:
         return "unknown"
+
+
+FOLD = 40
+"""Number of rows above which a list is collapsed."""
+
+STATES = {
+    "failed": "The job ended with an error; the table shows its last line.",
+    "damaged": "The record exists but cannot be used.",
+    "interrupted": "The job was stopped before it finished.",
+    "baseline missing": ("The run has a result, but its baseline does not have one."),
+    "running": "The job was running when the tables were collected.",
+    "waiting": (
+        "The job of the run has not started. Run the workflow again to train these runs. A study "
+        "of merged records is complete without these runs, and its numbers are computed from the "
+        "other runs."
+    ),
+}
+"""State of a missing run → its meaning; states that need attention come first."""
+
+NOT_NAMES = ("path", "state", "reason", "node", "stage", "error", "remedy", "seed")
+"""Columns of the common table of missing runs that do not name a run."""
+
+
+def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = "") -> list[str]:
+    """Return warnings on missing results for the top of a page, one per line.
+
+    Args:
+        missing: planned runs without a result.
+        problems: damaged records.
+        nodes: planned nodes without a record, by kind (``Collected.describe_missing``).
+    """
+    lines = []
+    if len(missing):
+        names = [str(name) for name in missing if name not in NOT_NAMES and name != "sources"]
+        runs = missing.drop_duplicates([*names, "seed"])
+        parts = [
+            _describe_state(runs[runs["state"] == state], state)
+            for state in order_names(runs["state"], [*STATES])
+        ]
+        what = "run has" if len(runs) == 1 else "runs have"
+        lines.append(f"{len(runs):,} planned {what} no result: {', '.join(parts)}.")
+    if nodes:
+        needs = " A run may need several records." if len(missing) else ""
+        lines.append(f"No record exists for {nodes}.{needs}")
+    if len(problems):
+        records = "record was" if len(problems) == 1 else "records were"
+        lines.append(f"{len(problems):,} damaged {records} left out.")
+    return lines
+
+
+def _describe_state(runs: pd.DataFrame, state: str) -> str:
+    """Describe the runs in a state with their methods, e.g. ``17 waiting (prompted)``."""
+    count = f"{len(runs):,} {state}"
+    methods = [*runs["method"].dropna().unique()] if "method" in runs else []
+    named = [str(method).replace("_", " ") for method in methods]
+    return f"{count} ({', '.join(named)})" if named else count
+
+
+def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
+    """Return whether all missing runs are only waiting, and no record is damaged.
+
+    A study of merged records, whose missing runs were never planned to be trained, is an example.
+    """
+    return not len(problems) and bool((missing["state"] == "waiting").all())
+
+
+def build_common_columns(missing: pd.DataFrame) -> list[Column]:
+    """Return those columns of the table of missing results that contain a value."""
+    filled = missing.columns[missing.notna().any()]
+    names = [str(name) for name in filled if name not in NOT_NAMES]
+    return [
+        *(make_text_column(name, name.replace("_", " ").capitalize()) for name in names),
+        make_number_column("seed", "Seed", "d"),
+        make_long_text_column("reason", "Reason"),
+        make_long_text_column("remedy", "Remedy"),
+        make_long_text_column("node", "Node"),
+    ]
+
+
+def build_missing_tables(
+    missing: pd.DataFrame, problems: pd.DataFrame, columns: Sequence[Column], keys: int
+) -> list[HtmlTable]:
+    """Return a table of missing results per state, most urgent first, and one of damaged records.
+
+    Args:
+        missing: planned runs without a result.
+        problems: damaged records.
+        columns: columns of the tables of missing runs.
+        keys: number of the first columns that name a run.
+    """
+    lists = [
+        build_table(
+            f"missing-{state.replace(' ', '-')}",
+            state.capitalize(),
+            STATES.get(state, ""),
+            rows,
+            columns,
+            keys=keys,
+            folded=len(rows) > FOLD,
+        )
+        for state in order_names(missing["state"], [*STATES])
+        if len(rows := missing[missing["state"] == state])
+    ]
+    return [*lists, *([_build_problem_table(problems)] if len(problems) else [])]
+
+
+def _build_problem_table(frame: pd.DataFrame) -> HtmlTable:
+    return build_table(
+        "problems",
+        "Excluded records",
+        "Damaged or contradictory records. None of their numbers is used.",
+        frame,
+        (make_long_text_column("path", "Record"), make_long_text_column("error", "Problem")),
+        folded=len(frame) > FOLD,
+    )
