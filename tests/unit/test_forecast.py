@@ -1,4 +1,4 @@
-"""Forecasts of a study: sizes, speeds, and requests to a batch system."""
+"""Forecasts of a study: speeds, costs, and requests to a batch system."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ from typing import Any
 import pytest
 import yaml
 
-from finished_stages import HOST, MODEL, TASKS, finish, opened, write_checkpoint
+from finished_stages import HOST, MODEL, finish, opened, write_checkpoint
 from tasktransfer import cli
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.nodes.data import FRACTION, SAMPLED
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
-from tasktransfer.files.json_text import read_tensor_shapes
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast import estimate, rates
 from tasktransfer.operate.forecast.disk import estimate_disk, format_bytes, measure_bytes
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.rates import Rates, find_card_rates, measure_machine_rates
-from tasktransfer.operate.forecast.sizes import Sizes, estimate_truncated_mean
 from tasktransfer.operate.forecast.speed import PROCESS_SECONDS
 from tasktransfer.operate.overview import WORKFLOW_SECONDS, summarise_study
 from tasktransfer.operate.overview_text import as_text
@@ -37,10 +33,9 @@ PAPER = ROOT / "workflow" / "presets" / "paper.yaml"
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "no-hub"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def _without_hub(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HOME", str(here / "no-hub"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
     monkeypatch.setattr(estimate, "list_devices", list)
 
 
@@ -53,147 +48,6 @@ def stage_of(study: Study, kind: str = "baseline", label: str | None = None) -> 
     return next(s for s in study.plan.stages if s.kind == kind and label in (None, s.label))
 
 
-# --- sizes --------------------------------------------------------------------------------------
-
-
-def test_the_table_of_sizes_is_the_papers(shared: Path) -> None:
-    rows = (shared / "paper" / "table1_tasks.csv").read_text().splitlines()[1:]
-    published = {tuple(row.split(",")[:2]): [int(v) for v in row.split(",")[5:8]] for row in rows}
-    ours = {
-        (d.name, t): [s.train, s.dev, s.test] for d in DATASETS.values() for t, s in d.sizes.items()
-    }
-    assert ours.items() >= published.items()
-
-
-def test_sizes_are_the_papers_where_there_is_no_data(paper: Study) -> None:
-    sizes = Sizes(paper)
-    stage = stage_of(paper, label="DNLI")
-    assert sizes.measure_split(stage, "dialogue_nli", "train").instances == 569
-    assert sizes.measure_split(stage, "dialogue_nli", "test").instances == 1302
-    # Of 145 tokens in the mean, 512 at most are read.
-    assert sizes.measure_split(stage, "dialogue_nli", "train").tokens == pytest.approx(
-        569 * 145, rel=0.01
-    )
-    assert sizes.describe_source("DailyDialog", "bert-base") == "Table 1 of the paper"
-
-
-def test_text_to_text_models_are_asked_each_trait_by_itself(paper: Study) -> None:
-    sizes = Sizes(paper)
-    by_model = {s.model.name: s for s in paper.plan.stages if s.label == "PD"}
-    assert sizes.measure_split(by_model["bert-base"], "personality_detection", "test").units == 110
-    assert sizes.measure_split(by_model["gpt2"], "personality_detection", "test").units == 5 * 110
-
-
-def test_full_data_is_ten_times_the_few_samples() -> None:
-    study = open_study(PAPER, {"data": {"few_sample": False}}, need_inputs=False)
-    volume = Sizes(study).measure_split(stage_of(study, label="DNLI"), "dialogue_nli", "train")
-    assert volume.instances == 5690
-
-
-def test_samples_of_dialogues_have_a_fraction_of_the_instances(paper: Study) -> None:
-    whole = paper.get_released_data("DailyDialog")
-    sampled = replace(whole, recipe=SAMPLED, settings={FRACTION: 0.25, "seed": 0})
-    sizes = Sizes(paper)
-    for split, factor in (("train", 0.25), ("dev", 1), ("test", 1)):
-        everything = sizes.measure_data(whole, "bert-base", "dialogue_nli", split, 400)
-        part = sizes.measure_data(sampled, "bert-base", "dialogue_nli", split, 400)
-        assert part.instances == factor * everything.instances
-        assert part.tokens == pytest.approx(factor * everything.tokens, rel=0.01)
-        assert sizes.count_instances(sampled, "dialogue_nli", split, 400) == part.instances
-
-
-def test_prepared_and_encoded_data_is_counted() -> None:
-    study = opened()
-    stage = stage_of(study, label="ER")
-    guessed = Sizes(study).measure_split(stage, TASKS[0], "train")
-    assert guessed.instances == round(240 * 0.5 * 1.63)
-    counts = {split: {"samples": n, "dialogues": 1} for split, n in (("train", 30), ("dev", 5))}
-    write(
-        f"{study.get_instances_folder('DailyDialog')}/manifest.json", {"tasks": {TASKS[0]: counts}}
-    )
-    assert Sizes(study).measure_split(stage, TASKS[0], "train").instances == 30
-    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the prepared data"
-    key = f"{TASKS[0]}-train"
-    encoded = {"examples": {key: 31}, "tokens": {key: 777}}
-    folder = study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
-    write(f"{folder}/manifest.json", encoded)
-    volume = Sizes(study).measure_split(stage, TASKS[0], "train")
-    assert (volume.instances, volume.units, volume.tokens) == (30, 31, 777)
-    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the encoded data"
-
-
-def test_limits_of_the_config_count() -> None:
-    study = opened(training={"limit_train": 10})
-    volume = Sizes(study).measure_split(stage_of(study, label="ER"), TASKS[0], "train")
-    assert (volume.instances, volume.units) == (10, 10)
-    assert volume.tokens == pytest.approx(200, abs=1)
-
-
-def test_tokens_that_are_truncated_do_not_count() -> None:
-    """Tokens per instance as in the records of the shipped study, at most 128."""
-    for mean, read in ((90, 77.2), (131, 97.5), (228, 112.2), (211, 112.5), (308, 122.3)):
-        assert estimate_truncated_mean(mean, 128) == pytest.approx(read, rel=0.04)
-    assert estimate_truncated_mean(20, 10_000) == pytest.approx(20)
-    assert estimate_truncated_mean(10_000, 20) == pytest.approx(20, rel=0.01)
-
-
-def test_a_damaged_manifest_is_as_none() -> None:
-    study = opened()
-    write(f"{study.get_instances_folder('DailyDialog')}/manifest.json", "cut off")
-    assert Sizes(study).describe_source("DailyDialog", "tiny-bert") == "the tiny world"
-
-
-def write(path: str, value: Any) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(json.dumps(value))
-
-
-# --- models -------------------------------------------------------------------------------------
-
-
-def test_models_are_known_by_name(paper: Study) -> None:
-    sizes = {name: compute_model_size(paper, name) for name in ("bert-base", "gpt2", "t5-base")}
-    assert {name: round(size.parameters / 1e6) for name, size in sizes.items()} == {
-        "bert-base": 110,
-        "gpt2": 124,
-        "t5-base": 223,
-    }
-    assert {size.basis for size in sizes.values()} == {"its name"}
-
-
-def test_a_folder_is_read() -> None:
-    write_checkpoint(Path("mine"), (100, 20))
-    size = compute_model_size(opened(models=[MODEL | {"checkpoint": "./mine"}]), "tiny-bert")
-    assert (size.parameters, size.hidden, size.layers, size.basis) == (2000, 2, 1, "its files")
-
-
-def test_a_hub_model_is_read_where_it_is_cached(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    hub = tmp_path / "hf" / "hub" / "models--org--name"
-    write_checkpoint(hub / "snapshots" / "abc", (7,))
-    (hub / "refs").mkdir()
-    (hub / "refs" / "main").write_text("abc")
-    study = opened(models=[MODEL | {"checkpoint": "org/name"}])
-    assert compute_model_size(study, "tiny-bert").parameters == 7
-
-
-def test_an_unknown_model_is_a_guess_and_says_so() -> None:
-    study = opened(models=[MODEL | {"checkpoint": "org/nobody-knows"}])
-    assert "guess" in compute_model_size(study, "tiny-bert").basis
-
-
-def test_a_truncated_tensor_file_is_noticed(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path / "c")
-    file = tmp_path / "c" / "model.safetensors"
-    assert read_tensor_shapes(file) == {"weight": [3, 2]}
-    whole = file.read_bytes()
-    for content in (whole[:-1], whole[:20], b"", b"\xff" * 16, whole + b"x"):
-        file.write_bytes(content)
-        assert read_tensor_shapes(file) is None
-
-
 # --- time and memory ----------------------------------------------------------------------------
 
 
@@ -204,35 +58,24 @@ def test_more_work_takes_longer(paper: Study) -> None:
     seconds = [estimates.estimate_cost(stage).seconds for stage in (small, large, both)]
     assert seconds == sorted(seconds)
     assert seconds[2] < seconds[0] + seconds[1]  # one start; both are evaluated
-    assert (
-        Estimates(paper, "cpu").estimate_cost(small).seconds
-        > 50 * estimates.estimate_cost(small).seconds
-    )
-
-
-def test_epochs_and_limits_change_the_cost() -> None:
-    few = opened(training={"epochs": 2})
-    many = opened("other.yaml", training={"epochs": 20})
-    cost = [Estimates(study, "cpu").estimate_cost(stage_of(study)) for study in (few, many)]
-    assert cost[1].tokens == 10 * cost[0].tokens
-    assert cost[1].samples == 10 * cost[0].samples
-    assert cost[1].seconds > cost[0].seconds
+    on_cpu = Estimates(paper, "cpu").estimate_cost(small)
+    assert on_cpu.seconds > 50 * estimates.estimate_cost(small).seconds
 
 
 def test_a_known_case() -> None:
-    """One epoch of 100 instances of 20 tokens, batches of 10, one evaluation on 30 and 60."""
-    study = opened(
-        training={
-            "epochs": 1,
-            "batch_size": 10,
-            "limit_train": 100,
-            "limit_dev": 30,
-            "limit_test": 60,
-        }
-    )
-    cost = Estimates(study, "cpu").estimate_cost(stage_of(study, label="ER"))
-    assert (cost.samples, cost.tokens) == (100, pytest.approx(2000, rel=0.01))
-    assert (cost.evaluated, cost.evaluated_tokens) == (90, pytest.approx(90 * 20, rel=0.01))
+    """Epochs of 100 instances of 20 tokens, and evaluations on 30 of dev and once 60 of test."""
+    limits = {"limit_train": 100, "limit_dev": 30, "limit_test": 60}
+    seconds = []
+    for epochs in (1, 10):
+        study = opened(training={"epochs": epochs, "batch_size": 10, **limits})
+        cost = Estimates(study, "cpu").estimate_cost(stage_of(study, label="ER"))
+        assert cost.samples == 100 * epochs
+        assert cost.tokens == pytest.approx(2000 * epochs, rel=0.01)
+        evaluated = 30 * epochs + 60
+        assert cost.evaluated == evaluated
+        assert cost.evaluated_tokens == pytest.approx(20 * evaluated, rel=0.01)
+        seconds.append(cost.seconds)
+    assert seconds[1] > seconds[0]
 
 
 def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> None:
@@ -242,10 +85,8 @@ def test_asking_a_batch_system_is_generous_bounded_and_grows(paper: Study) -> No
         minutes = estimates.compute_runtime_minutes(stage, 1)
         assert minutes * 60 >= 2 * estimates.estimate_cost(stage).seconds
         assert minutes >= 20
-        assert [estimates.compute_runtime_minutes(stage, n) for n in (2, 3)] == [
-            2 * minutes,
-            4 * minutes,
-        ]
+        later = [estimates.compute_runtime_minutes(stage, attempt) for attempt in (2, 3)]
+        assert later == [2 * minutes, 4 * minutes]
         memory = estimates.compute_memory_mb(stage, 1)
         assert memory >= 6000
         assert estimates.compute_memory_mb(stage, 2) == 2 * memory
@@ -296,9 +137,8 @@ def test_the_median_record_counts_and_damaged_ones_do_not() -> None:
     Path(study.get_record_path(stages[3])).write_text('{"provenance": {}}')
     estimates = Estimates(study)
     speed = estimates.speed("tiny-bert", "float32")
-    trained = speed.estimate_training_seconds(
-        stages[0], tokens, estimates._count_updates(stages[0])
-    )
+    updates = estimates._count_updates(stages[0])
+    trained = speed.estimate_training_seconds(stages[0], tokens, updates)
     assert trained == pytest.approx(0.02 * tokens)
 
 
@@ -378,14 +218,9 @@ def test_the_precision_is_the_one_that_will_be_used(monkeypatch: pytest.MonkeyPa
     measure_machine_rates("cpu")
     estimates = Estimates(study)
     assert estimates.resolve_precision("tiny-bert", "bfloat16") == "bfloat16"
-    assert estimates.resolve_precision("tiny-bert", "auto") == "float32", (
-        "a narrow model gains nothing"
-    )
-    monkeypatch.setattr(
-        Estimates,
-        "_compute_model_size",
-        lambda *_: replace(compute_model_size(study, "wide"), hidden=384),
-    )
+    assert estimates.resolve_precision("tiny-bert", "auto") == "float32"  # it is narrow
+    wide = replace(compute_model_size(study, "wide"), hidden=384)
+    monkeypatch.setattr(Estimates, "_compute_model_size", lambda *_: wide)
     assert Estimates(study).resolve_precision("wide", "auto") == "bfloat16"
     assert Estimates(study).resolve_precision("wide", "float32") == "float32"
 
@@ -393,12 +228,10 @@ def test_the_precision_is_the_one_that_will_be_used(monkeypatch: pytest.MonkeyPa
 def test_cards_are_known_by_name() -> None:
     a100, h100 = find_card_rates("A100"), find_card_rates("NVIDIA H100 80GB HBM3")
     assert h100.flops["bfloat16"] > 3 * a100.flops["bfloat16"]
-    assert find_card_rates("NVIDIA L40S").where == "L40S"
-    assert find_card_rates("Tesla T4").where == "T4"
-    assert find_card_rates("NVIDIA A100-SXM4-80GB").where == "A100"
-    assert find_card_rates("GeForce rtx4090").where == "RTX 4090"
-    assert find_card_rates("NVIDIA H100 PCIe").where == "H100 PCIe"
     assert "not measured" in h100.describe()
+    names = ("NVIDIA L40S", "Tesla T4", "NVIDIA A100-SXM4-80GB", "GeForce rtx4090", "H100 PCIe")
+    cards = ["L40S", "T4", "A100", "RTX 4090", "H100 PCIe"]
+    assert [find_card_rates(name).where for name in names] == cards
 
 
 @pytest.mark.parametrize("name", ["Riva 128", "NVIDIA L40", "RTX A1000", "T400", "GH200", ""])
@@ -497,14 +330,8 @@ def test_disk_counts_what_is_there_and_what_comes() -> None:
 
 def test_bytes_in_words() -> None:
     values = (0, 999, 2048, 20 * 2**20, 3 * 2**30, 2**41)
-    assert [format_bytes(v) for v in values] == [
-        "0 B",
-        "999 B",
-        "2.0 KiB",
-        "20 MiB",
-        "3.0 GiB",
-        "2.0 TiB",
-    ]
+    texts = "0 B, 999 B, 2.0 KiB, 20 MiB, 3.0 GiB, 2.0 TiB"
+    assert ", ".join(map(format_bytes, values)) == texts
 
 
 def test_links_are_not_counted(tmp_path: Path) -> None:
@@ -521,11 +348,9 @@ def test_links_are_not_counted(tmp_path: Path) -> None:
 
 def test_an_adapter_costs_what_of_it_moves() -> None:
     """Rank 16 on the linear layers of BERT base has 2,654,208 parameters, as counted by peft."""
-    models = [
-        {"name": "whole", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},
-        {"name": "lora", "family": "encoder", "checkpoint": "google-bert/bert-base-uncased"},
-    ]
-    models[1]["adapter"] = {"kind": "lora", "rank": 16}  # type: ignore[assignment]
+    bert = {"family": "encoder", "checkpoint": "google-bert/bert-base-uncased"}
+    adapted = bert | {"name": "lora", "adapter": {"kind": "lora", "rank": 16}}
+    models = [bert | {"name": "whole"}, adapted]
     study = open_study(PAPER, {"models": models}, need_inputs=False)
     estimates = Estimates(study)
     assert estimates.model("lora").trained == 2_654_208
@@ -568,14 +393,3 @@ def test_layers_take_about_the_measured_time() -> None:
     every = estimate_models("all")
     assert every["MiniLM"] == pytest.approx(six["MiniLM"])
     assert every["SmolLM2-135M"] == pytest.approx(31 * 287 + 34 * 60, rel=0.15)
-
-
-def test_derived_tasks_are_counted_when_the_dialogues_are_prepared() -> None:
-    study = open_study(ROOT / "workflow" / "presets" / "probes-layers.yaml", need_inputs=False)
-    fit = study.plan.fits[0]
-    before = Sizes(study).count_instances(fit.data, fit.tasks[0], "train")
-    write(
-        f"{study.get_instances_folder('MultiWOZ')}/manifest.json",
-        {"tasks": {"multiwoz_reply": {"train": {"samples": 30, "dialogues": 1}}}},
-    )
-    assert Sizes(study).count_instances(fit.data, fit.tasks[0], "train") == before > 0
