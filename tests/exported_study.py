@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
@@ -18,6 +19,7 @@ from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.jobs import node_jobs
+from tasktransfer.jobs.predictor import Predictor
 from tasktransfer.results.study import Study
 from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
@@ -80,6 +82,20 @@ def list_training_dialogues(count: int, seed: int = 0) -> list[dict[str, Any]]:
             messages.append({"role": role, "text": text, "mood": mood})
         rows.append({"id": f"t{number}", "intent": intent, "messages": messages})
     return rows
+
+
+def list_texts(count: int) -> list[str]:
+    """Return dialogues as text with the roles of speakers."""
+    return [
+        " ".join(f"{turn['role']}: {turn['text']}" for turn in row["messages"])
+        for row in list_training_dialogues(count, seed=7)
+    ]
+
+
+def compute_own_logits(predictor: Predictor, texts: list[str]) -> np.ndarray:
+    """Return the logits of an exported model for texts, without other libraries."""
+    build = predictor.exported.build_instance
+    return predictor.compute([build("", text, len(text), {}) for text in texts], 8)
 
 
 def write_dialogues(file: Path, rows: list[dict[str, Any]]) -> Path:

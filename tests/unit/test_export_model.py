@@ -1,9 +1,8 @@
-"""The commands export-model and predict: other libraries load the models, with equal results."""
+"""The command export-model: other libraries load the models, with equal results."""
 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,15 +23,13 @@ from transformers import (
     DistilBertModel,
     RobertaConfig,
     RobertaModel,
-    pipeline,
 )
 
-import tasktransfer as tt
 from exported_study import (
+    compute_own_logits,
     few_updates,  # noqa: F401  # a fixture of the whole module
     finish_study,
-    list_training_dialogues,
-    write_dialogues,
+    list_texts,
 )
 from small_models import Loader
 from tasktransfer import cli
@@ -48,11 +45,11 @@ from tasktransfer.jobs import restore
 from tasktransfer.jobs.export_candidates import list_candidates, list_unexported_models
 from tasktransfer.jobs.export_card import _describe_absent_labels
 from tasktransfer.jobs.export_model import ExportRequest, export_model
-from tasktransfer.jobs.predictor import Predictor, load_predictor
+from tasktransfer.jobs.predictor import load_predictor
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.export import write_encoder
 from tasktransfer.models.exported import ExportedEncoder, write_tokenizer
-from tasktransfer.results.exported import FILE, ExportedModel, read_exported_model
+from tasktransfer.results.exported import ExportedModel, read_exported_model
 
 TASK = "emotion_recognition"
 LABELS = get_task("DailyDialog", TASK).labels
@@ -244,32 +241,6 @@ def test_a_reference_is_fitted_on_dev_too_if_asked(study: Any, tmp_path: Path) -
         export(study, tmp_path / "refused", "baseline", model="small", with_dev=True)
 
 
-def read_context(row: dict[str, Any]) -> str:
-    return " ".join(f"{m['role']}: {m['text']}" for m in row["messages"])
-
-
-def test_plain_transformers_gives_the_same_logits(study: Any, tmp_path: Path) -> None:
-    export(study, tmp_path / "model", "baseline", model="small")
-    predictor = load_predictor(tmp_path / "model")
-    texts = [read_context(row) for row in list_training_dialogues(40, seed=5)]
-    assert max(len(text.split()) for text in texts) > 20, "some are truncated"
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
-    model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "model").eval()
-    read = tokenizer(texts, truncation=True, padding=True, return_tensors="pt")
-    assert read["input_ids"].shape[1] == 24
-    with torch.inference_mode():
-        logits = model(**read).logits.numpy()
-    assert np.abs(logits - compute_own(predictor, texts)).max() < 1e-5
-    classify = pipeline("text-classification", str(tmp_path / "model"))
-    labels = [each["label"] for each in classify(texts, truncation=True)]
-    assert labels == [each.label for each in predictor.predict(texts)]
-
-
-def compute_own(predictor: Predictor, texts: list[str]) -> np.ndarray:
-    build = predictor.exported.build_instance
-    return predictor.compute([build("", text, len(text), {}) for text in texts], 8)
-
-
 @pytest.mark.parametrize(
     ("method", "model"),
     [("baseline", "mean"), ("frozen_logistic", None), ("contrastive_logistic", None)],
@@ -280,7 +251,7 @@ def test_the_modules_of_sentence_transformers_give_the_same_logits(
     """Follow the layout's documentation, since the library is not installed here."""
     folder = tmp_path / "model"
     export(study, folder, method, model=model)
-    texts = [read_context(row) for row in list_training_dialogues(20, seed=5)]
+    texts = list_texts(20)
     tokenizer, body = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     read = tokenizer(texts, truncation=True, padding=True, return_tensors="pt")
     states: torch.Tensor | None = None
@@ -308,7 +279,7 @@ def test_the_modules_of_sentence_transformers_give_the_same_logits(
             assert (settings["out_features"], settings["in_features"]) == (3, 64)
             states = states @ tensors["linear.weight"].T + tensors["linear.bias"]
     assert states is not None
-    assert np.abs(states.numpy() - compute_own(load_predictor(folder), texts)).max() < 1e-5
+    assert np.abs(states.numpy() - compute_own_logits(load_predictor(folder), texts)).max() < 1e-5
 
 
 def test_the_method_with_the_best_dev_score_is_the_default(study: Any, tmp_path: Path) -> None:
@@ -378,26 +349,17 @@ def test_a_training_is_repeated_if_its_checkpoint_was_not_kept(
 
 def test_names_that_do_not_fit_are_refused(study: Any, tmp_path: Path) -> None:
     out = tmp_path / "model"
-    with pytest.raises(
-        ConfigError,
-        match=r"--task: The study has 2 tasks whose models can be exported\. Choose one",
-    ):
-        export_model(study, get_design(study.config), out, ExportRequest())
-    with pytest.raises(
-        ConfigError, match=r"--task intents: The study has no such task.*Did you mean"
-    ):
-        export(study, out, None, "intents")
-    with pytest.raises(
-        ConfigError, match=r"--method sequential: The method is not a finished method for intent"
-    ):
-        export(study, out, "sequential")
-    with pytest.raises(ConfigError, match=r"always predicts the same label, so there is no model"):
-        export(study, out, "most_frequent")
-    for method in ("baseline", None):
-        with pytest.raises(
-            ConfigError, match=r"--model smal: The method was not run .* Did you mean 'small'\?"
-        ):
-            export(study, out, method, model="smal")
+    refused: list[tuple[ExportRequest, str]] = [
+        (ExportRequest(), r"--task: The study has 2 tasks .* can be exported\. Choose one"),
+        (ExportRequest("intents"), "--task intents: The study has no such task.*Did you mean"),
+        (ExportRequest("intent", "sequential"), "sequential: The method is not a finished method"),
+        (ExportRequest("intent", "most_frequent"), "always predicts the same label"),
+        (ExportRequest("intent", "baseline", model="smal"), "--model smal: The method was not run"),
+        (ExportRequest("intent", model="smal"), r"Did you mean 'small'\?"),
+    ]
+    for request, message in refused:
+        with pytest.raises(ConfigError, match=message):
+            export_model(study, get_design(study.config), out, request)
     out.mkdir()
     (out / "thesis.tex").write_text("")
     with pytest.raises(DataError, match=r"The folder contains no tasktransfer\.json"):
@@ -410,10 +372,7 @@ def test_a_card_lists_labels_that_never_occur_in_test() -> None:
     assert sentence.endswith("that never occur in test (2): `login`, `praise`.")
 
 
-def test_tasks_without_a_model_for_export_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_tasks_without_a_model_for_export_are_named(here: Path) -> None:
     tasks = [TASK, "topic_classification", "causal_emotion_span_extraction"]
     bert, gpt = (
         {"name": name, "family": family, "checkpoint": "tiny"}
@@ -421,217 +380,17 @@ def test_tasks_without_a_model_for_export_are_named(
     )
     keys = {"study": "all", "datasets": {"DailyDialog": {"tasks": tasks}}, "algorithms": []}
     Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [bert, gpt]}))
-    with pytest.raises(
-        ConfigError, match="--task: The study has 2 tasks whose models can"
-    ) as found:
-        list_candidates(open_study("study.yaml"), None)
-    assert "causal_emotion_span_extraction (its kind is span)" in str(found.value)
-    assert list_unexported_models(open_study("study.yaml"), "DailyDialog", TASK) == [
-        "gpt (decoder)"
-    ]
+    study = open_study("study.yaml")
+    with pytest.raises(ConfigError, match=r"causal_emotion_span_extraction \(its kind is span\)"):
+        list_candidates(study, None)
+    assert list_unexported_models(study, "DailyDialog", TASK) == ["gpt (decoder)"]
     Path("study.yaml").write_text(yaml.safe_dump({**keys, "models": [gpt]}))
     with pytest.raises(ConfigError, match="trains no encoder") as found:
         list_candidates(open_study("study.yaml"), TASK)
     assert f"{TASK} (no encoder is trained on it, only gpt (decoder))" in str(found.value)
 
 
-def test_an_unfinished_study_has_nothing_to_export(
-    study: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("study.yaml", "tickets.jsonl"):
-        shutil.copy(name, tmp_path)
-    shutil.copytree("small", tmp_path / "small")
-    monkeypatch.chdir(tmp_path)
-    fresh = open_study("study.yaml")
+def test_an_unfinished_study_has_nothing_to_export(study: Any, tmp_path: Path) -> None:
+    fresh = open_study("study.yaml", {"results": str(tmp_path)})
     with pytest.raises(RecordError, match=r"is finished\. Run the study"):
         export(fresh, tmp_path / "model", None)
-
-
-# --- predictions ----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folders(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with exported models: intent by words, mood by an encoder."""
-    out = tmp_path_factory.mktemp("models")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(finished)
-        opened = open_study("study.yaml")
-        export(opened, out / "intent", "tfidf_logistic")
-        export(opened, out / "mood", "baseline", "mood", model="small")
-    return out
-
-
-def run_predict(folder: Path, file: Path, out: Path, *words: str) -> list[dict[str, Any]]:
-    assert cli.main(["predict", str(folder), str(file), "--out", str(out), *words]) == 0
-    return [json.loads(line) for line in out.read_text().splitlines()]
-
-
-def test_a_file_of_dialogues_is_predicted(folders: Path, tmp_path: Path) -> None:
-    rows = list_training_dialogues(30, seed=9)
-    unlabelled = [{"id": r["id"], "messages": r["messages"]} for r in rows]
-    file = write_dialogues(tmp_path / "new.jsonl", unlabelled)
-    words = ("--top-k", "3", "--min-probability", "0.5", "--batch-size", "4")
-    lines = run_predict(folders / "intent", file, tmp_path / "out.jsonl", *words)
-    assert [line["id"] for line in lines] == [row["id"] for row in rows]
-    right = [
-        line["top"][0]["label"] == row["intent"] for line, row in zip(lines, rows, strict=True)
-    ]
-    assert sum(right) > 25
-    for line in lines:
-        assert sum(top["probability"] for top in line["top"]) == pytest.approx(1, abs=1e-5)
-        assert (line["label"] is None) == (line["probability"] < 0.5)
-    least = read_exported_model(folders / "intent").min_probability
-    assert least is not None
-    assert all(line["confident"] == (line["probability"] >= least) for line in lines)
-    model = tt.load_model(folders / "intent")
-    turns = [[{"speaker": m["role"], "text": m["text"]} for m in r["messages"]] for r in rows]
-    assert [p.top[0][0] for p in model.predict(turns, top_k=1)] == [
-        line["top"][0]["label"] for line in lines
-    ]
-
-
-def test_every_turn_gets_a_label_if_labels_are_about_turns(folders: Path, tmp_path: Path) -> None:
-    rows = list_training_dialogues(10, seed=9)
-    file = write_dialogues(tmp_path / "new.jsonl", rows)
-    lines = run_predict(folders / "mood", file, tmp_path / "out.jsonl")
-    expected = [(row["id"], n) for row in rows for n in range(len(row["messages"]))]
-    assert [(line["id"], line["turn"]) for line in lines] == expected
-    model = tt.load_model(folders / "mood")
-    first = [{"speaker": m["role"], "text": m["text"]} for m in rows[0]["messages"]]
-    prefixes = [first[: n + 1] for n in range(len(first))]
-    own = [(p.label, p.probability) for p in model.predict(prefixes)]
-    for (label, probability), line in zip(own, lines, strict=False):
-        assert (label, pytest.approx(probability, abs=1e-5)) == (line["label"], line["probability"])
-
-
-def test_fields_of_another_file_are_guessed(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    table = tmp_path / "new.csv"
-    table.write_text("utterance\nthe parcel and the courier\nthe password is locked\n")
-    lines = run_predict(folders / "intent", table, tmp_path / "out.jsonl")
-    assert [line["label"] for line in lines] == ["shipping", "login"]
-    assert lines[0]["id"] == "new-2"
-    error = capsys.readouterr().err
-    assert "of the training files (messages): text: utterance" in error
-    rows = [{"messages": [{"from": "me", "content": f"the invoice {n}"}]} for n in range(4)]
-    lines = run_predict(
-        folders / "intent", write_dialogues(tmp_path / "a.jsonl", rows), tmp_path / "b"
-    )
-    assert [line["label"] for line in lines] == ["billing"] * 4
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (
-            '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b", messages}',
-            r"new\.jsonl:2: The text is not valid",
-        ),
-        (
-            '{"id": "a", "messages": [{"text": "hi"}]}\n{"id": "b"}',
-            r"new\.jsonl:2, messages: The list of turns is missing",
-        ),
-        (
-            '{"id": "a", "messages": [{"text": ""}]}',
-            r"new\.jsonl:1, messages\[0\]\.text: The text is empty",
-        ),
-        ("no JSON\n", r"new\.jsonl:1: The text is not valid JSON"),
-        ("", r"new\.jsonl: "),
-    ],
-)
-def test_malformed_files_are_refused_with_their_line(
-    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
-    file, out = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
-    file.write_text(text)
-    out.write_text("earlier")
-    assert cli.main(["predict", str(folders / "intent"), str(file), "--out", str(out)]) == 3
-    error = capsys.readouterr().err
-    assert re.search(message, error), error
-    assert out.read_text() == "earlier", "the output is replaced at the end only"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
-def test_skip_empty_skips_turns_without_text(folders: Path, tmp_path: Path) -> None:
-    texts = ("the invoice", "", "the invoice")
-    file = write_dialogues(tmp_path / "new.jsonl", [{"messages": [{"text": t} for t in texts]}])
-    [line] = run_predict(folders / "intent", file, tmp_path / "out", "--skip-empty")
-    assert line["label"] == "billing"
-
-
-def test_options_that_do_not_fit_are_refused(folders: Path, tmp_path: Path) -> None:
-    file = write_dialogues(tmp_path / "new.jsonl", list_training_dialogues(2))
-    words = ["predict", str(folders / "intent"), str(file)]
-    assert cli.main([*words, "--top-k", "4"]) == 2
-    assert cli.main([*words, "--out", str(file)]) == 2
-    for option in ("--min-probability", "--batch-size"):
-        with pytest.raises(SystemExit):
-            cli.main([*words, option, "-1"])
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("one text", "The value is one dialogue"),
-        ([3], r"dialogues\[0\]: The dialogue has the type int"),
-        (["hi", []], r"dialogues\[1\]: The dialogue has no text"),
-        ([[{"text": 3}]], r"dialogues\[0\]: A turn has the type dict"),
-    ],
-)
-def test_bad_dialogues_are_refused_with_their_index(
-    folders: Path, value: Any, message: str
-) -> None:
-    with pytest.raises(DataError, match=message):
-        tt.load_model(folders / "intent").predict(value)
-
-
-def damage_json(folder: Path, **changes: Any) -> None:
-    file = folder / FILE
-    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-
-
-@pytest.mark.parametrize(
-    ("name", "damage", "message"),
-    [
-        (
-            "intent",
-            lambda folder: (folder / FILE).unlink(),
-            r"tasktransfer\.json: The file cannot be read",
-        ),
-        ("intent", lambda folder: (folder / FILE).write_text("{"), "not valid JSON"),
-        ("intent", lambda folder: damage_json(folder, exported=9), "the export is 9"),
-        (
-            "intent",
-            lambda folder: damage_json(folder, labels=["a", "b"]),
-            "do not match the 2 labels",
-        ),
-        ("intent", lambda folder: damage_json(folder, temperature=0.0), "positive temperature"),
-        ("intent", lambda folder: damage_json(folder, more=1), "The value of more"),
-        ("intent", lambda folder: (folder / "vocabulary.json").write_text("[]"), "damaged"),
-        (
-            "intent",
-            lambda folder: (folder / "classifier.safetensors").write_bytes(b"12"),
-            r"classifier\.safetensors: The file is damaged",
-        ),
-        ("mood", lambda folder: (folder / "model.safetensors").unlink(), "cannot be read"),
-        (
-            "mood",
-            lambda folder: (folder / "model.safetensors").write_bytes(
-                (folder / "model.safetensors").read_bytes()[:-8]
-            ),
-            "cannot be read",
-        ),
-        ("mood", lambda folder: (folder / "tokenizer.json").unlink(), "vocabulary is missing"),
-        ("mood", lambda folder: damage_json(folder, labels=["a", "b", "c"]), "2 outputs for 3"),
-    ],
-)
-def test_damaged_folders_are_refused(
-    folders: Path, tmp_path: Path, name: str, damage: Any, message: str
-) -> None:
-    folder = tmp_path / "damaged"
-    shutil.copytree(folders / name, folder)
-    damage(folder)
-    with pytest.raises(ModelError, match=message):
-        tt.load_model(folder)

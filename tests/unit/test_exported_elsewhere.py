@@ -14,8 +14,10 @@ import pytest
 
 from exported_study import (
     CONFIG,
+    compute_own_logits,
     few_updates,  # noqa: F401  # a fixture of the whole module
     finish_study,
+    list_texts,
     list_training_dialogues,
     write_dialogues,
 )
@@ -75,19 +77,13 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def list_texts(count: int) -> list[str]:
-    return [
-        " ".join(f"{turn['role']}: {turn['text']}" for turn in row["messages"])
-        for row in list_training_dialogues(count, seed=7)
-    ]
-
-
 @pytest.mark.parametrize("name", [name for name in EXPORTED if name != "turns"])
 def test_other_libraries_predict_the_same_without_this_package(folders: Path, name: str) -> None:
     library = EXPORTED[name][0]
     if find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     texts = list_texts(200)
+    assert max(len(text.split()) for text in texts) > 20, "some are truncated"
     done = subprocess.run(
         [sys.executable, "-c", f"{ABSENT}{CODE[library]}print(json.dumps(logits))", folders / name],
         input=json.dumps(texts),
@@ -97,8 +93,7 @@ def test_other_libraries_predict_the_same_without_this_package(folders: Path, na
     )
     assert done.returncode == 0, done.stderr[-2000:]
     logits, predictor = np.array(json.loads(done.stdout)), load_predictor(folders / name)
-    build = predictor.exported.build_instance
-    own = predictor.compute([build("", text, len(text), {}) for text in texts], 8)
+    own = compute_own_logits(predictor, texts)
     assert own.std(axis=0).min() > 0.01
     assert np.abs(logits - own).max() < 1e-5
     labels = [predictor.labels[best] for best in logits.argmax(axis=1)]

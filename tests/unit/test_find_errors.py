@@ -12,35 +12,19 @@ import pandas as pd
 import pytest
 import yaml
 
+from exported_study import CONFIG, WORDS
 from tasktransfer import cli
 from tasktransfer.data.cache import cache_dataset
 from tasktransfer.designs import open_study
 from tasktransfer.jobs.find_errors import FoundErrors, LabelledPlace, find_errors, list_method_fits
 from tasktransfer.stats.label_errors import crossfit_probabilities, find_label_errors
 
-WORDS = {
-    "billing": ("invoice", "refund", "payment"),
-    "login": ("password", "account", "locked"),
-    "shipping": ("parcel", "courier", "delivery"),
-}
 WRONG = (3, 20, 41, 55)
 """Lines of the file, from 1, that have a wrong label."""
 STUDY: dict[str, Any] = {
-    "study": "tickets",
-    "datasets": {
-        "Tickets": {
-            "files": {"train": "./tickets.jsonl"},
-            "shares": {"dev": 0.2, "test": 0.25},
-            "dialogue": {"turns": "messages", "text": "text", "id": "id"},
-            "tasks": {
-                "intent": {"kind": "dialogue_classification", "label": "intent"},
-                "mood": {"kind": "utterance_classification", "label": "messages[].mood"},
-            },
-        }
-    },
+    **CONFIG,
     "models": [{"name": "bert", "family": "encoder", "checkpoint": "tiny"}],
     "references": ["most_frequent", "tfidf_logistic"],
-    "algorithms": ["baseline"],
     "training": {"epochs": 1},
 }
 
@@ -56,10 +40,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if line in WRONG:
             intent = list(WORDS)[(line + 1) % 3]
         messages = [
-            {"text": f"about the {words} number {line}", "mood": "calm"},
-            {"text": "this is awful" if line % 2 else "this is fine", "mood": "calm"},
+            {"role": "a", "text": f"about the {words} number {line}", "mood": "calm"},
+            {"role": "b", "text": "this is fine", "mood": "calm"},
         ]
-        messages[1]["mood"] = "angry" if line % 2 else "calm"
+        if line % 2:
+            messages[1] |= {"text": "this is awful", "mood": "angry"}
         rows.append({"id": f"t{line}", "intent": intent, "messages": messages})
     (folder / "tickets.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (folder / "study.yaml").write_text(yaml.safe_dump(STUDY))

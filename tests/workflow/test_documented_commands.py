@@ -46,7 +46,7 @@ NOT_RUN = {
     "tasktransfer rate": "tests/workflow/test_panel_planted.py",
     "tasktransfer recommend": "tests/workflow/test_own_data.py",
     "tasktransfer export-model": "tests/unit/test_export_model.py",
-    "tasktransfer predict": "tests/unit/test_export_model.py",
+    "tasktransfer predict": "tests/unit/test_predict.py",
     "tasktransfer status --watch": "tests/unit/test_status.py",
     "tasktransfer run": "tests/workflow/test_run_command.py",
 }
