@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -38,11 +39,8 @@ def caches(study: Study) -> None:
         Path(folder, "manifest.json").write_text("{}")
 
 
-def kinds(found: Garbage) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for item in found.items:
-        counts[item.kind] = counts.get(item.kind, 0) + 1
-    return counts
+def kinds(found: Garbage) -> Counter[str]:
+    return Counter(item.kind for item in found.items)
 
 
 def everything() -> set[str]:
@@ -53,19 +51,7 @@ def first(study: Study, kind: str = "baseline") -> Stage:
     return next(s for s in study.plan.stages if s.kind == kind)
 
 
-def test_a_finished_study_has_no_garbage() -> None:
-    study = opened()
-    finish_all(study)
-    caches(study)
-    for name in ("tables/runs.parquet", "figures/table2.md", "notes.txt", "data/digests.json"):
-        Path("results", name).parent.mkdir(parents=True, exist_ok=True)
-        Path("results", name).touch()
-    found = find_garbage([study], records=True)
-    assert found.items == ()
-    assert "nothing to remove" in as_text(found)
-
-
-def test_other_settings_lose_bulk_and_keep_records() -> None:
+def test_other_settings_lose_bulk_and_records_on_request() -> None:
     old = opened(training={"epochs": 3})
     finish_all(old)
     study = opened()
@@ -81,25 +67,24 @@ def test_other_settings_lose_bulk_and_keep_records() -> None:
     assert lost
     assert all("/checkpoint" in path for path in lost)
     assert find_garbage([study]).items == ()
-
-
-def test_records_of_other_settings_go_when_asked_for() -> None:
-    old = opened(training={"epochs": 3})
-    finish_all(old)
-    study = opened()
-    finish_all(study)
-    found = find_garbage([study], records=True)
-    assert kinds(found) == {"records and predictions of other settings": 7}
-    remove_garbage(found)
+    records = find_garbage([study], records=True)
+    assert kinds(records) == {"records and predictions of other settings": 7}
+    remove_garbage(records)
     assert not [s for s in old.plan.stages if Path(old.get_node_folder(s)).exists()]
     assert all(is_finished(study, stage) for stage in study.plan.stages)
 
 
 def test_nothing_of_several_studies_is_garbage() -> None:
-    first_study, second = opened(), opened("second.yaml", training={"epochs": 3})
-    finish_all(first_study)
-    finish_all(second)
-    assert find_garbage([first_study, second], records=True).items == ()
+    studies = [opened(), opened("second.yaml", training={"epochs": 3})]
+    for study in studies:
+        finish_all(study)
+        caches(study)
+    for name in ("tables/runs.parquet", "figures/table2.md", "notes.txt", "data/digests.json"):
+        Path("results", name).parent.mkdir(parents=True, exist_ok=True)
+        Path("results", name).touch()
+    found = find_garbage(studies, records=True)
+    assert found.items == ()
+    assert "nothing to remove" in as_text(found)
 
 
 def test_studies_of_different_folders_are_refused() -> None:
@@ -208,14 +193,9 @@ def test_caches_and_models_of_other_settings() -> None:
         "models of other settings": 1,
     }
     remove_garbage(found)
-    assert not Path(old.tiny_world).exists()
-    assert not Path(
-        old.get_encoded_folder(old.get_released_data("DailyDialog"), "tiny-bert")
-    ).exists()
-    assert Path(study.tiny_world).exists()
-    assert Path(
-        study.get_encoded_folder(study.get_released_data("DailyDialog"), "tiny-bert")
-    ).exists()
+    for each, is_kept in ((old, False), (study, True)):
+        encoded = each.get_encoded_folder(each.get_released_data("DailyDialog"), "tiny-bert")
+        assert Path(each.tiny_world).exists() == Path(encoded).exists() == is_kept
     assert Path(study.get_created_model_folder("tiny-bert")).exists()
 
 

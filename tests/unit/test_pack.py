@@ -15,7 +15,6 @@ import yaml
 
 from finished_stages import finish, finish_all, opened
 from tasktransfer import cli
-from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.errors import RecordError
 from tasktransfer.operate.commons.isolated import unpack_records
@@ -23,9 +22,6 @@ from tasktransfer.operate.commons.read_packs import read_pack
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.pack import pack_results
 from tasktransfer.results.collect import gather_records
-from tasktransfer.results.finished import inspect_nodes
-from tasktransfer.results.records import read_record
-from tasktransfer.results.rows import read_rows
 from tasktransfer.results.study import Study
 
 FILE = Path("packed.parquet")
@@ -58,24 +54,6 @@ def spoiled(change: Callable[[dict[str, Any]], None], row: int = 0) -> None:
     del facts["sha256"]
     schema = table.schema.with_metadata({FOOTER: json.dumps(facts)})
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), FILE)
-
-
-def content(study: Study, stage: Stage) -> tuple[Any, Any]:
-    record = read_record(Path(study.get_record_path(stage)))
-    file = Path(study.get_node_folder(stage), "rows.parquet")
-    return record, read_rows(file, record["rows"]).to_pylist()
-
-
-def test_what_is_packed_comes_back(theirs: Study, packed: Path) -> None:
-    ours = opened()
-    with unpack_records(packed, ours.config) as folder:
-        seen = merge_results(ours, folder)
-    assert seen["counts"]["copied"] == len(ours.plan.stages) == 7
-    assert not folder.exists()
-    for mine, other in zip(ours.plan.stages, theirs.plan.stages, strict=True):
-        assert content(ours, mine) == content(theirs, other)
-    assert inspect_nodes(ours).damaged == {}
-    assert not list(Path("results").rglob("checkpoint"))
 
 
 def test_the_commands(theirs: Study, capsys: pytest.CaptureFixture[str]) -> None:
