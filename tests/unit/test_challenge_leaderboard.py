@@ -205,6 +205,7 @@ def test_invalid_archives_are_listed_apart(leaderboard: Leaderboard) -> None:
     markdown, page = as_markdown(leaderboard), as_html(leaderboard)
     assert "| \\<b\\>broken\\|.zip |" in markdown and "notes.txt" not in markdown
     assert page.startswith("<!DOCTYPE html>")
+    assert "SYNTHETIC" in markdown and "SYNTHETIC" in page
     assert "&lt;b&gt;broken|.zip" in page and "<b>" not in page
     assert "http" not in page.replace("http-equiv", "") and "<script" not in page
 
@@ -235,20 +236,6 @@ def test_more_processes_change_nothing(
         shutil.copy(folder / "second.zip", copies / f"copy{number}.zip")
     assert len(list(copies.glob("*.[zZ][iI][pP]"))) > 8  # as many as are worth two processes
     assert make_leaderboard(copies, data, jobs=2) == make_leaderboard(copies, data)
-
-
-def test_each_dataset_has_its_board(golds: Golds, data: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.zip").write_bytes(packed(files_of(golds)))
-    (tmp_path / "b.zip").write_bytes(packed(files_of(load_golds(data, "DailyDialog"))))
-    both = make_leaderboard(tmp_path, data)
-    assert [(board.dataset, board.entries[0].name) for board in both.boards] == [
-        ("DailyDialog", "b.zip"),
-        ("Friends", "a.zip"),
-    ]
-    one = make_leaderboard(tmp_path, data, dataset="Friends")
-    assert [board.dataset for board in one.boards] == ["Friends"]
-    assert [item.entry for item in one.invalid] == ["b.zip"]
-    assert "SYNTHETIC" in as_markdown(one) and "SYNTHETIC" in as_html(one)
 
 
 def test_the_command(
