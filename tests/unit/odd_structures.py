@@ -7,7 +7,10 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from public_formats import FORMATS
+from annotation_exports import EXPORTS
+from public_corpora import CORPORA
+
+FORMATS = CORPORA | EXPORTS
 
 ODD_VALUES: tuple[Any, ...] = (
     *(None, True, 0, -1, 2.5, 10**30, "", " ", "x", "5", "['a'", "[1 2]", "{'a': 'b'}", "[]", "{}"),

@@ -31,9 +31,7 @@ from corpus_reads import (
     read,
 )
 from small_corpora import as_csv, as_json, as_lines, as_tgz, as_zip, said
-from tasktransfer.designs.empathetic.sources.additional_datasets import (
-    NEWSGROUP_POSTS,
-)
+from tasktransfer.designs.empathetic.sources.additional_datasets import NEWSGROUP_POSTS
 from tasktransfer.errors import DataError
 
 Content = bytes | Callable[[bytes], bytes]
@@ -99,12 +97,7 @@ ANYWHERE: list[tuple[tuple[str, ...], str, Content, str]] = [
         r":\d+: The text is not UTF-8 \(byte 0xe9 .* Save the file as UTF-8",
     ),
     (JSON_FILES, "empty", b"", ":1:1: The file is empty. Fetch"),
-    (
-        JSON_FILES,
-        "broken",
-        lambda content: content[:-9],
-        r":1:\d+: The JSON is broken \(.*\. F",
-    ),
+    (JSON_FILES, "broken", lambda content: content[:-9], r":1:\d+: The JSON is broken \(.*\. F"),
     (JSON_FILES, "deep", b"[" * 100_000, "nested too deeply.*. Fetch"),
     (JSON_FILES, "null", b"null", "must be "),
     (JSON_FILES, "of another type", b"7", "must be "),

@@ -91,10 +91,7 @@ CASES: dict[str, Case] = {
         with_third(messages=[{"role": "a", "content": 7}]), ":3", "must be a string"
     ),
     "text is empty": Case(
-        with_third(messages=[{"role": "a", "content": " "}]),
-        ":3",
-        "is empty",
-        "remove the turn",
+        with_third(messages=[{"role": "a", "content": " "}]), ":3", "is empty", "remove the turn"
     ),
     "speaker is a list": Case(
         with_third(messages=[{"role": ["a", 1], "content": "hi"}]), ":3", "must be the name"

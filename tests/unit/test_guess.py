@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from odd_structures import ODD_ROWS, damaged_files, odd_file
-from public_formats import FORMATS, as_csv, as_lines, chat, mood, said, topic, turns
+from odd_structures import FORMATS, ODD_ROWS, damaged_files, odd_file
+from public_formats import as_csv, as_lines, chat, mood, said, topic, turns
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.declared.check import CheckResult, check_files

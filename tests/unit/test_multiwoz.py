@@ -75,10 +75,7 @@ def slots_of_another_type(log: Any) -> None:
             slots_of_another_type,
             r"dialogue D0, turn 1: The domain hotel contains .*None.*, but it must contain semi",
         ),
-        (
-            without_metadata,
-            "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the",
-        ),
+        (without_metadata, "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the"),
         (out_of_order, "dialogue D0, turn 1: The turn is a user turn .* must alternate"),
         (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]', but"),
         (unknown_domain, "dialogue D0, turn 1: The domain 'spaceport' is unknown"),
@@ -154,10 +151,7 @@ CHAT = "1 your persona: i like cats .\n2 hello there\thi you\n3 good ?\tyes .\n"
     ("text", "message"),
     [
         (CHAT.replace("3 good", "5 good"), r":3: The line has the number 5"),
-        (
-            CHAT.replace("\thi you", ""),
-            ":2: The line contains 'hello there'",
-        ),
+        (CHAT.replace("\thi you", ""), ":2: The line contains 'hello there'"),
         ("x y\n", ":1: The line 'x y' does not begin with its number"),
         (CHAT, "The 1 dialogues of the release are too few"),
     ],
