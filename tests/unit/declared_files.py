@@ -13,6 +13,13 @@ import datasets as library
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasktransfer.datasets import find_dataset_problems
+from tasktransfer.datasets.dataset import Dataset
+from tasktransfer.datasets.declared.reader import build_dataset
+from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.tasks.card import SPLITS, Instance
+from tasktransfer.tasks.checks import find_instance_problem
+
 Json = dict[str, Any]
 INTENTS = ("billing", "login", "shipping")
 SIZES = {"train": 9, "dev": 3, "test": 4}
@@ -150,4 +157,30 @@ def written(folder: Path, shape: str, world: dict[str, list[Json]] = WORLD) -> J
         "files": files,
         "dialogue": FLAT if flat else TURNS,
         "tasks": FLAT_TASKS if flat else TASKS,
+    }
+
+
+def made(declaration: Json, memory: Path | None = None) -> Dataset:
+    dataset = build_dataset("Tickets", Declaration.model_validate(declaration), memory)
+    assert list(find_dataset_problems(dataset)) == []
+    return dataset
+
+
+def instances(dataset: Dataset, *, few_sample: bool = False) -> dict[str, list[Instance]]:
+    release = dataset.reader.open(Path(), few_sample)
+    found = {}
+    for task in release.tasks:
+        for split in SPLITS:
+            found[f"{task}-{split}"] = rows = list(release.instances(task, split))
+            assert [find_instance_problem(dataset.tasks[task], row) for row in rows] == [
+                None
+            ] * len(rows)
+    return found
+
+
+def plain(found: dict[str, list[Instance]]) -> Any:
+    """Return instances without their names, which contain file and row."""
+    keys = ("dialogue_id", "context", "focus", "query", "options", "target", "starts", "turns")
+    return {
+        key: [[getattr(row, name) for name in keys] for row in rows] for key, rows in found.items()
     }

@@ -72,310 +72,250 @@ def ids(name: str, value: list[str]) -> Damage:
 
 QA = ("question_answering", 0, "qas", 0, "answers", 0)
 MENTION = ("dialogue", 2, "character_identification", 0)
+EMOTION = ("dialogue", 1, "emotion_recognition")
+RELATIONS = ("relation_extraction", 0, "relation_triples", 0, "relations")
+TRAITS = ("personality_detection", 0, "personality_characteristics")
+SPAN, RESPONSES = (DRSE, 0, "qas", 0, "answers", 0), (ARS, 0, "samples", 0)
 
-DAMAGES: dict[str, tuple[str, Damage, tuple[str, ...]]] = {
+Case = tuple[Damage, str]
+"""Damage, and parts of the message, between bars."""
+
+DAILY: dict[str, Case] = {
     # The file as a whole
     "another dataset": (
-        "DailyDialog",
         metadata("dataset_name", "Friends"),
-        (
-            "TLiDB_DailyDialog.json",
-            "metadata.dataset_name",
-            "'Friends', but it must be 'DailyDialog'",
-        ),
+        "TLiDB_DailyDialog.json | metadata.dataset_name | 'Friends', but it must be 'DailyDialog'",
     ),
-    "no known task": ("Friends", metadata("tasks", ["x"]), ("metadata.tasks", "contains none of")),
-    "a mark that is a text": (
-        "Friends",
-        metadata("synthetic", "yes"),
-        ("TLiDB_Friends.json", "metadata.synthetic", "'yes'", "must be true or false. Write true"),
-    ),
-    "a mark that is a number": ("Friends", metadata("synthetic", 1), ("metadata.synthetic", "1")),
-    "a mark that is null": ("Friends", metadata("synthetic", None), ("metadata.synthetic", "null")),
-    "no data": ("Friends", lambda t: t.content.pop("data"), ("key 'data' is missing",)),
-    "data is no list": (
-        "Friends",
-        lambda t: t.content.update(data={}),
-        ("data: The value is {}, but it must be a list",),
-    ),
-    "a dialogue is no object": (
-        "Friends",
-        lambda t: t.content["data"].append(7),
-        ("data[5]", "The value is 7, but it must be an object"),
-    ),
-    "a dialogue twice": ("Friends", repeat_dialogue, ("data[5]", "dialogue_id 'a' is repeated")),
     "other labels": (
-        "DailyDialog",
         labels("dialogue_nli", ["contradiction", "entails"]),
-        ("task_metadata.dialogue_nli.labels", "lacks 'entailment'", "adds 'entails'"),
+        "task_metadata.dialogue_nli.labels | lacks 'entailment' | adds 'entails'",
     ),
     "labels in another order": (
-        "DailyDialog",
         labels("dialogue_nli", ["entailment", "contradiction"]),
-        ("task_metadata.dialogue_nli.labels", "another order"),
-    ),
-    # Dialogues and turns
-    "no dialogue_id": ("Friends", drop("dialogue_id"), ("data[0]", "'dialogue_id' is missing")),
-    "no metadata": (
-        "Friends",
-        drop("dialogue_metadata"),
-        ("'a'", "'dialogue_metadata' is missing"),
-    ),
-    "no turns": ("Friends", put("dialogue", []), ("dialogue 'a'", "has no turns")),
-    "turn without text": (
-        "Friends",
-        drop("dialogue", 1, "utterance"),
-        ("dialogue 'a'", "dialogue[1]", "'utterance' is missing"),
-    ),
-    "speakers as text": (
-        "Friends",
-        put("dialogue", 1, "speakers", "Ross"),
-        ("dialogue 'a'", "dialogue[1].speakers", "The value is 'Ross', but it must be a list"),
-    ),
-    "a speaker without name": (
-        "Friends",
-        put("dialogue", 1, "speakers", [""]),
-        ("dialogue[1].speakers", "empty name"),
-    ),
-    "a turn twice": (
-        "Friends",
-        put("dialogue", 1, "turn_id", 0),
-        ("dialogue[1]", "turn_id 0 is repeated"),
-    ),
-    "a turn_id of a wrong type": (
-        "Friends",
-        put("dialogue", 1, "turn_id", None),
-        ("dialogue[1].turn_id", "None is neither"),
+        "task_metadata.dialogue_nli.labels | another order",
     ),
     # Labels
     "emotion": (
-        "DailyDialog",
-        put("dialogue", 1, "emotion_recognition", "label", "hapiness"),
-        ("'a'", "'a_t2'", "emotion_recognition.label", "'hapiness' is not a label", "'happiness'"),
+        put(*EMOTION, "label", "hapiness"),
+        "'a' | 'a_t2' | emotion_recognition.label | 'hapiness' is not a label | 'happiness'",
     ),
     "emotion without label": (
-        "DailyDialog",
-        drop("dialogue", 1, "emotion_recognition", "label"),
-        ("'a_t2'", "dialogue[1].emotion_recognition", "'label' is missing"),
+        drop(*EMOTION, "label"),
+        "'a_t2' | dialogue[1].emotion_recognition | 'label' is missing",
     ),
     "emotion without instance id": (
-        "DailyDialog",
-        drop("dialogue", 1, "emotion_recognition", "instance_id"),
-        ("dialogue[1].emotion_recognition", "'instance_id' is missing"),
+        drop(*EMOTION, "instance_id"),
+        "dialogue[1].emotion_recognition | 'instance_id' is missing",
     ),
     "an instance id that is a number": (
-        "DailyDialog",
-        put("dialogue", 1, "emotion_recognition", "instance_id", 5),
-        ("emotion_recognition.instance_id", "The value is 5, but it must be a string"),
+        put(*EMOTION, "instance_id", 5),
+        "emotion_recognition.instance_id | The value is 5, but it must be a string",
     ),
     "topic": (
-        "DailyDialog",
         put("topic_classification", "label", "Works"),
-        ("instance 'a'", "topic_classification.label", "'Works'", "'Work'"),
+        "instance 'a' | topic_classification.label | 'Works' | 'Work'",
     ),
     "topic named in the metadata only": (
-        "DailyDialog",
         drop("topic_classification"),
-        ("dialogue 'a'", "'topic_classification' is missing"),
+        "dialogue 'a' | 'topic_classification' is missing",
     ),
     "entailment": (
-        "DailyDialog",
         put(CEE, 0, "labels", "entail"),
-        ("'a_entail0'", f"{CEE}[0].labels", "'entail'", "'entailed'"),
+        f"'a_entail0' | {CEE}[0].labels | 'entail' | 'entailed'",
     ),
     "relation": (
-        "DailyDialog",
         put(CRE, 0, "relation", "cause"),
-        ("'a_re0'", f"{CRE}[0].relation", "'cause'", "'causes'"),
-    ),
-    "mention's label": (
-        "Friends",
-        put(*MENTION, "normalized_entity", "Ross"),
-        ("'a_t2_mention0'", "normalized_entity", "'Ross'", "'ross'"),
-    ),
-    "trait's answer": (
-        "Friends",
-        put("personality_detection", 0, "personality_characteristics", "open", "2"),
-        ("'a_Ross-Geller'", "personality_characteristics.open", "'2'"),
-    ),
-    "missing trait": (
-        "Friends",
-        drop("personality_detection", 0, "personality_characteristics", "open"),
-        ("'a_Ross-Geller'", "'open' is missing"),
-    ),
-    "Friends relation": (
-        "Friends",
-        put("relation_extraction", 0, "relation_triples", 0, "relations", ["per:sibling"]),
-        ("'a_Monica-Geller_Ross-Geller'", "relations", "'per:sibling'", "'per:siblings'"),
-    ),
-    "no relation": (
-        "Friends",
-        put("relation_extraction", 0, "relation_triples", 0, "relations", []),
-        ("'a_Monica-Geller_Ross-Geller'", "list of relations is empty"),
-    ),
-    "entity": (
-        "Friends",
-        put("reading_comprehension", 0, "answer", "rosss"),
-        ("'a_qa0'", "reading_comprehension[0].answer", "'rosss' is not an entity", "'ross'"),
-    ),
-    "no entities": (
-        "Friends",
-        put("dialogue_metadata", "reading_comprehension", None),
-        ("dialogue_metadata.reading_comprehension", "The value is null, but it must be an object"),
+        f"'a_re0' | {CRE}[0].relation | 'cause' | 'causes'",
     ),
     # Options
     "option out of range": (
-        "DailyDialog",
         put(DRMC, "mcqs", 0, "label", "4"),
-        ("'a_mcq0'", f"{DRMC}.mcqs[0].label", "'4'", "from 0 to 3"),
+        f"'a_mcq0' | {DRMC}.mcqs[0].label | '4' | from 0 to 3",
     ),
     "option that is no number": (
-        "DailyDialog",
-        put(ARS, 0, "samples", 0, "label", True),
-        (
-            "'a_context0_sample0'",
-            "samples[0].label",
-            "true, but it must be the number of an option",
-        ),
+        put(*RESPONSES, "label", True),
+        "'a_context0_sample0' | samples[0].label | true, but it must be the number of an option",
     ),
     "too few options": (
-        "DailyDialog",
-        put(ARS, 0, "samples", 0, "options", ["a", "b"]),
-        ("'a_context0_sample0'", "samples[0].options", "2 options", "has 3"),
+        put(*RESPONSES, "options", ["a", "b"]),
+        "'a_context0_sample0' | samples[0].options | 2 options | has 3",
     ),
     "option of a wrong type": (
-        "DailyDialog",
-        put(ARS, 0, "samples", 0, "options", ["a", "b", 3]),
-        ("samples[0].options[2]", "The value is 3, but it must be a string"),
+        put(*RESPONSES, "options", ["a", "b", 3]),
+        "samples[0].options[2] | The value is 3, but it must be a string",
     ),
     # Spans
     "causal span elsewhere": (
-        "DailyDialog",
         put(CESE, 0, "qas", 0, "answers", 0, "answer_start", 3),
-        (
-            "'a_cause0'",
-            f"{CESE}[0].qas[0].answers[0].answer_start",
-            "'spoils the picnic'",
-            "at the offset 3",
-        ),
+        f"'a_cause0' | {CESE}[0].qas[0].answers[0].answer_start | 'spoils the picnic' | "
+        f"at the offset 3",
     ),
     "span before the start": (
-        "DailyDialog",
-        put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", -2),
-        ("'a_qa0'", "the context contains", "at the offset -2"),
+        put(*SPAN, "answer_start", -2),
+        "'a_qa0' | the context contains | at the offset -2",
     ),
     "start as text": (
-        "DailyDialog",
-        put(DRSE, 0, "qas", 0, "answers", 0, "answer_start", "44"),
-        ("'a_qa0'", "answer_start", "The value is '44', but it must be an integer"),
+        put(*SPAN, "answer_start", "44"),
+        "'a_qa0' | answer_start | The value is '44', but it must be an integer",
     ),
-    "no answers": (
-        "DailyDialog",
-        put(DRSE, 0, "qas", 0, "answers", []),
-        ("'a_qa0'", "list of answers is empty"),
-    ),
-    "empty answer": (
-        "DailyDialog",
-        put(DRSE, 0, "qas", 0, "answers", 0, "text", " "),
-        ("'a_qa0'", "answers[0].text", "is empty"),
-    ),
-    "answer elsewhere": (
-        "Friends",
-        put(*QA, "answer_start", 30),
-        ("'a_What'", "'dinosaur'", "turn 2", "contains ' his new' at the offset 30"),
-    ),
-    "answer past its turn": (
-        "Friends",
-        put(*QA, "answer_start", 400),
-        ("'a_What'", "the utterance of turn 2 contains '' at the offset 400"),
-    ),
-    "answer in no turn": (
-        "Friends",
-        put(*QA, "answer_utterance_id", 3),
-        ("'a_What'", "answer_utterance_id", "the turn 3 does not exist", "turns 0 to 2"),
-    ),
-    "answer that is no speaker": (
-        "Friends",
-        put("question_answering", 0, "qas", 1, "answers", 0, "text", "Rachel"),
-        ("'a_Who'", "'Rachel' is not a speaker of turn 2"),
-    ),
-    "is_speaker of a wrong type": (
-        "Friends",
-        put(*QA, "is_speaker", 0),
-        ("'a_What'", "is_speaker", "The value is 0, but it must be true or false"),
-    ),
-    "mention elsewhere": (
-        "Friends",
-        put(*MENTION, "start", 12),
-        ("'a_t2_mention0'", "start", "at the offset 12", "'Ross'"),
-    ),
+    "no answers": (put(DRSE, 0, "qas", 0, "answers", []), "'a_qa0' | list of answers is empty"),
+    "empty answer": (put(*SPAN, "text", " "), "'a_qa0' | answers[0].text | is empty"),
     # Turns that annotations name
     "context turn": (
-        "DailyDialog",
         put(ARS, 0, "context_turns", ["1", "9"]),
-        (f"{ARS}[0].context_turns[1]", "the turn '9' does not exist", "turns '1' to '2'"),
+        f"{ARS}[0].context_turns[1] | the turn '9' does not exist | turns '1' to '2'",
     ),
     "context turn of another type": (
-        "DailyDialog",
         put(ARS, 0, "context_turns", [1]),
-        ("context_turns[0]", "the turn 1 does not exist"),
+        "context_turns[0] | the turn 1 does not exist",
     ),
-    "no context turn": (
-        "DailyDialog",
-        put(ARS, 0, "context_turns", []),
-        ("list of turns is empty",),
+    "no context turn": (put(ARS, 0, "context_turns", []), "list of turns is empty"),
+}
+
+FRIENDS: dict[str, Case] = {
+    # The file as a whole
+    "no known task": (metadata("tasks", ["x"]), "metadata.tasks | contains none of"),
+    "a mark that is a text": (
+        metadata("synthetic", "yes"),
+        "TLiDB_Friends.json | metadata.synthetic | 'yes' | must be true or false. Write true",
     ),
+    "a mark that is a number": (metadata("synthetic", 1), "metadata.synthetic | 1"),
+    "a mark that is null": (metadata("synthetic", None), "metadata.synthetic | null"),
+    "no data": (lambda t: t.content.pop("data"), "key 'data' is missing"),
+    "data is no list": (
+        lambda t: t.content.update(data={}),
+        "data: The value is {}, but it must be a list",
+    ),
+    "a dialogue is no object": (
+        lambda t: t.content["data"].append(7),
+        "data[5] | The value is 7, but it must be an object",
+    ),
+    "a dialogue twice": (repeat_dialogue, "data[5] | dialogue_id 'a' is repeated"),
+    # Dialogues and turns
+    "no dialogue_id": (drop("dialogue_id"), "data[0] | 'dialogue_id' is missing"),
+    "no metadata": (drop("dialogue_metadata"), "'a' | 'dialogue_metadata' is missing"),
+    "no turns": (put("dialogue", []), "dialogue 'a' | has no turns"),
+    "turn without text": (
+        drop("dialogue", 1, "utterance"),
+        "dialogue 'a' | dialogue[1] | 'utterance' is missing",
+    ),
+    "speakers as text": (
+        put("dialogue", 1, "speakers", "Ross"),
+        "dialogue 'a' | dialogue[1].speakers | The value is 'Ross', but it must be a list",
+    ),
+    "a speaker without name": (
+        put("dialogue", 1, "speakers", [""]),
+        "dialogue[1].speakers | empty name",
+    ),
+    "a turn twice": (put("dialogue", 1, "turn_id", 0), "dialogue[1] | turn_id 0 is repeated"),
+    "a turn_id of a wrong type": (
+        put("dialogue", 1, "turn_id", None),
+        "dialogue[1].turn_id | None is neither",
+    ),
+    # Labels
+    "mention's label": (
+        put(*MENTION, "normalized_entity", "Ross"),
+        "'a_t2_mention0' | normalized_entity | 'Ross' | 'ross'",
+    ),
+    "trait's answer": (
+        put(*TRAITS, "open", "2"),
+        "'a_Ross-Geller' | personality_characteristics.open | '2'",
+    ),
+    "missing trait": (drop(*TRAITS, "open"), "'a_Ross-Geller' | 'open' is missing"),
+    "Friends relation": (
+        put(*RELATIONS, ["per:sibling"]),
+        "'a_Monica-Geller_Ross-Geller' | relations | 'per:sibling' | 'per:siblings'",
+    ),
+    "no relation": (
+        put(*RELATIONS, []),
+        "'a_Monica-Geller_Ross-Geller' | list of relations is empty",
+    ),
+    "entity": (
+        put("reading_comprehension", 0, "answer", "rosss"),
+        "'a_qa0' | reading_comprehension[0].answer | 'rosss' is not an entity | 'ross'",
+    ),
+    "no entities": (
+        put("dialogue_metadata", "reading_comprehension", None),
+        "dialogue_metadata.reading_comprehension | The value is null, but it must be an object",
+    ),
+    # Spans
+    "answer elsewhere": (
+        put(*QA, "answer_start", 30),
+        "'a_What' | 'dinosaur' | turn 2 | contains ' his new' at the offset 30",
+    ),
+    "answer past its turn": (
+        put(*QA, "answer_start", 400),
+        "'a_What' | the utterance of turn 2 contains '' at the offset 400",
+    ),
+    "answer in no turn": (
+        put(*QA, "answer_utterance_id", 3),
+        "'a_What' | answer_utterance_id | the turn 3 does not exist | turns 0 to 2",
+    ),
+    "answer that is no speaker": (
+        put("question_answering", 0, "qas", 1, "answers", 0, "text", "Rachel"),
+        "'a_Who' | 'Rachel' is not a speaker of turn 2",
+    ),
+    "is_speaker of a wrong type": (
+        put(*QA, "is_speaker", 0),
+        "'a_What' | is_speaker | The value is 0, but it must be true or false",
+    ),
+    "mention elsewhere": (
+        put(*MENTION, "start", 12),
+        "'a_t2_mention0' | start | at the offset 12 | 'Ross'",
+    ),
+    # Turns that annotations name
     "personality's turn": (
-        "Friends",
         put("personality_detection", 0, "turns", [7]),
-        ("'a_Ross-Geller'", "personality_detection[0].turns[0]", "the turn 7 does not exist"),
+        "'a_Ross-Geller' | personality_detection[0].turns[0] | the turn 7 does not exist",
     ),
     "relation's turn": (
-        "Friends",
         put("relation_extraction", 0, "turns", [2, True]),
-        ("relation_extraction[0].turns[1]", "the turn True does not exist"),
+        "relation_extraction[0].turns[1] | the turn True does not exist",
     ),
     # Splits
     "train and test": (
-        "Friends",
         ids(TEST, ["d", "b", "e"]),
-        ("'b'", TRAIN, TEST, "Keep the dialogue in one split"),
+        f"'b' | {TRAIN} | {TEST} | Keep the dialogue in one split",
     ),
     "few-sample train and dev": (
-        "Friends",
         lambda t: t.ids.update({FEW_DEV: ["c", "a"]}),
-        ("'a'", FEW_TRAIN, FEW_DEV),
+        f"'a' | {FEW_TRAIN} | {FEW_DEV}",
     ),
     "few-sample id outside its split": (
-        "Friends",
         ids(FEW_TRAIN, ["a", "d"]),
-        (FEW_TRAIN, "'d'", f"not in {TRAIN}"),
+        f"{FEW_TRAIN} | 'd' | not in {TRAIN}",
     ),
     "unknown test id": (
-        "Friends",
         ids(TEST, ["d", "zzz"]),
-        (TEST, "TLiDB_Friends.json lacks 1 of the 2 listed dialogues, for example 'zzz'"),
+        f"{TEST} | TLiDB_Friends.json lacks 1 of the 2 listed dialogues, for example 'zzz'",
     ),
     "unknown few-sample id": (
-        "Friends",
         lambda t: t.ids.update({TRAIN: ["a", "zzz"], FEW_TRAIN: ["a", "zzz"]}),
-        (FEW_TRAIN, "'zzz'", "TLiDB_Friends.json"),
+        f"{FEW_TRAIN} | 'zzz' | TLiDB_Friends.json",
     ),
-    "id twice": ("Friends", ids(TRAIN, ["a", "b", "", "a"]), (TRAIN, ":4", "'a'", "line 1")),
-    "no ids": ("Friends", ids(DEV, ["", " "]), (DEV, "lists no dialogues")),
+    "id twice": (ids(TRAIN, ["a", "b", "", "a"]), f"{TRAIN} | :4 | 'a' | line 1"),
+    "no ids": (ids(DEV, ["", " "]), f"{DEV} | lists no dialogues"),
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_refused_where_it_is(name: str, tmp_path: Path) -> None:
-    dataset, damage, fragments = DAMAGES[name]
+@pytest.mark.parametrize(
+    ("dataset", "damage", "words"),
+    [
+        pytest.param(dataset, *case, id=name)
+        for dataset, cases in (("DailyDialog", DAILY), ("Friends", FRIENDS))
+        for name, case in cases.items()
+    ],
+)
+def test_damage_is_refused_where_it_is(
+    dataset: str, damage: Damage, words: str, tmp_path: Path
+) -> None:
     tiny = tiny_release(dataset)
     damage(tiny)
     folder = tiny.write(tmp_path)
     with pytest.raises(DataError) as caught:
         cache_dataset(dataset, tmp_path, True, tmp_path / "cache")
     message = str(caught.value)
-    for fragment in (str(folder), *fragments):
+    for fragment in (str(folder), *words.split(" | ")):
         assert fragment.casefold() in message.casefold()
     assert sorted(file.name for file in tmp_path.iterdir()) == [folder.name]
 
