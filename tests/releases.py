@@ -103,6 +103,47 @@ def _daily_dialogue(name: str) -> dict[str, Any]:
     context = "speaker1: It is raining. speaker2: I hate rain, it spoils the picnic."
     turns = [("speaker1", "It is raining."), ("speaker2", "I hate rain, it spoils the picnic.")]
     start = context.index("spoils")
+
+    def label(label: str, number: int) -> dict[str, Any]:
+        return {"label": label, "instance_id": f"{name}_t{number}"}
+
+    def ask(question: str, text: str, at: int, identity: str, **more: Any) -> dict[str, Any]:
+        answers = [{"text": text, "answer_start": at}]
+        asked = {"question": question, "answers": answers, "instance_id": f"{name}_{identity}"}
+        return {"context": context, "qas": [{**asked, **more}]}
+
+    causes = [
+        ask(
+            "Which span causes disgust?", "spoils the picnic", start, "cause0", is_impossible=False
+        ),
+        ask(
+            "Which other span causes disgust?",
+            *("Impossible answer", -1, "cause1"),
+            is_impossible=True,
+        ),
+    ]
+    span = ask("What does rain spoil?", "the picnic", start + 7, "qa0")
+    span["qas"][0]["answers"] *= 2
+    choice = {
+        "question": "What does rain spoil?",
+        "options": ["hate", "raining", "it", "the picnic"],
+        "label": "3",
+        "instance_id": f"{name}_mcq0",
+    }
+    response = {
+        "options": ["Take an umbrella.", "It is Monday.", "I like trains."],
+        "label": 0,
+        "instance_id": f"{name}_context0_sample0",
+    }
+    entailment = {
+        "labels": "entailed",
+        "emotion": "disgust",
+        "target_utterance": turns[1][1],
+        "causal_utterance": turns[0][1],
+        "history": context,
+        "instance_id": f"{name}_entail0",
+    }
+    triple = {"head": "rain", "relation": "causes", "tail": "no picnic"}
     return {
         "dialogue_id": name,
         "dialogue_metadata": {"original_data_partition": "train"}
@@ -112,101 +153,21 @@ def _daily_dialogue(name: str) -> dict[str, Any]:
                 "turn_id": str(number),
                 "speakers": [speaker],
                 "utterance": utterance,
-                "emotion_recognition": {"label": "disgust", "instance_id": f"{name}_t{number}"},
-                "dialogue_act_classification": {
-                    "label": "inform",
-                    "instance_id": f"{name}_t{number}",
-                },
+                "emotion_recognition": label("disgust", number),
+                "dialogue_act_classification": label("inform", number),
             }
             for number, (speaker, utterance) in enumerate(turns, start=1)
         ],
         "topic_classification": {"label": "Ordinary Life", "instance_id": name},
-        "causal_emotion_span_extraction": [
-            {
-                "context": context,
-                "qas": [
-                    {
-                        "question": "Which span causes disgust?",
-                        "answers": [{"text": "spoils the picnic", "answer_start": start}],
-                        "instance_id": f"{name}_cause0",
-                        "is_impossible": False,
-                    }
-                ],
-            },
-            {
-                "context": context,
-                "qas": [
-                    {
-                        "question": "Which other span causes disgust?",
-                        "answers": [{"text": "Impossible answer", "answer_start": -1}],
-                        "instance_id": f"{name}_cause1",
-                        "is_impossible": True,
-                    }
-                ],
-            },
-        ],
-        "causal_emotion_entailment": [
-            {
-                "labels": "entailed",
-                "emotion": "disgust",
-                "target_utterance": turns[1][1],
-                "causal_utterance": turns[0][1],
-                "history": context,
-                "instance_id": f"{name}_entail0",
-            }
-        ],
-        "dialogue_nli": [
-            {
-                "head": "rain",
-                "relation": "causes",
-                "tail": "no picnic",
-                "label": "entailment",
-                "instance_id": f"{name}_dnli0",
-            }
-        ],
-        "dialogue_reasoning_span_extraction": [
-            {
-                "context": context,
-                "qas": [
-                    {
-                        "question": "What does rain spoil?",
-                        "answers": [{"text": "the picnic", "answer_start": start + 7}] * 2,
-                        "instance_id": f"{name}_qa0",
-                    }
-                ],
-            }
-        ],
-        "dialogue_reasoning_multiple_choice_span_selection": {
-            "context": context,
-            "mcqs": [
-                {
-                    "question": "What does rain spoil?",
-                    "options": ["hate", "raining", "it", "the picnic"],
-                    "label": "3",
-                    "instance_id": f"{name}_mcq0",
-                }
-            ],
-        },
+        "causal_emotion_span_extraction": causes,
+        "causal_emotion_entailment": [entailment],
+        "dialogue_nli": [{**triple, "label": "entailment", "instance_id": f"{name}_dnli0"}],
+        "dialogue_reasoning_span_extraction": [span],
+        "dialogue_reasoning_multiple_choice_span_selection": {"context": context, "mcqs": [choice]},
         "dialogue_reasoning_commonsense_relation_prediction": [
-            {
-                "head": "rain",
-                "tail": "no picnic",
-                "relation": "causes",
-                "instance_id": f"{name}_re0",
-            }
+            {**triple, "instance_id": f"{name}_re0"}
         ],
-        "adversarial_response_selection": [
-            {
-                "context_turns": ["1"],
-                "samples": [
-                    {
-                        "options": ["Take an umbrella.", "It is Monday.", "I like trains."],
-                        "label": 0,
-                        "instance_id": f"{name}_context0_sample0",
-                    }
-                ],
-            }
-        ],
+        "adversarial_response_selection": [{"context_turns": ["1"], "samples": [response]}],
     }
 
 
@@ -234,70 +195,53 @@ def _friends_dialogue(name: str) -> dict[str, Any]:
             for number, (mention, start) in enumerate([("Ross", 13), ("his", 31)])
         ],
     }
+    queries = [
+        ("[PLACEHOLDER] brings a dinosaur.", "ross"),
+        ("[PLACEHOLDER] brews coffee.", "gunther"),
+    ]
+    questions = [
+        (
+            "What is new?",
+            "What",
+            [
+                _answer(text, start, 2)
+                for text, start in (("dinosaur", 39), ("new dinosaur", 35), ("dinosaur", 39))
+            ],
+        ),
+        ("Who sees Ross?", "Who", [_answer("Monica Geller", -1, 2, is_speaker=True)]),
+    ]
+    traits = {"neurotic": "0", "open": "1", "aggreeable": "1", "conscientious": "0"}
+    personality = {
+        "turns": [1, 2],
+        "focus_speaker": "Ross Geller",
+        "personality_characteristics": {**traits, "extroverted": "1"},
+        "instance_id": f"{name}_Ross-Geller",
+    }
+    triple = {
+        "head": "Monica Geller",
+        "tail": "Ross Geller",
+        "relations": ["per:siblings", "per:friends", "per:siblings"],
+        "instance_id": f"{name}_Monica-Geller_Ross-Geller",
+    }
     return {
         "dialogue_id": name,
         "dialogue_metadata": dict.fromkeys(DATASETS["Friends"].tasks)
         | {"reading_comprehension": {"scene_entities": ["monica", "ross", "gunther"]}},
         "dialogue": rows,
         "reading_comprehension": [
-            {
-                "query": "[PLACEHOLDER] brings a dinosaur.",
-                "answer": "ross",
-                "instance_id": f"{name}_qa0",
-            },
-            {
-                "query": "[PLACEHOLDER] brews coffee.",
-                "answer": "gunther",
-                "instance_id": f"{name}_qa1",
-            },
+            {"query": query, "answer": answer, "instance_id": f"{name}_qa{number}"}
+            for number, (query, answer) in enumerate(queries)
         ],
         "question_answering": [
             {
                 "qas": [
-                    {
-                        "question": "What is new?",
-                        "answers": [
-                            _answer("dinosaur", 39, 2),
-                            _answer("new dinosaur", 35, 2),
-                            _answer("dinosaur", 39, 2),
-                        ],
-                        "instance_id": f"{name}_What",
-                    },
-                    {
-                        "question": "Who sees Ross?",
-                        "answers": [_answer("Monica Geller", -1, 2, is_speaker=True)],
-                        "instance_id": f"{name}_Who",
-                    },
+                    {"question": question, "answers": answers, "instance_id": f"{name}_{word}"}
+                    for question, word, answers in questions
                 ]
             }
         ],
-        "personality_detection": [
-            {
-                "turns": [1, 2],
-                "focus_speaker": "Ross Geller",
-                "personality_characteristics": {
-                    "neurotic": "0",
-                    "open": "1",
-                    "aggreeable": "1",
-                    "conscientious": "0",
-                    "extroverted": "1",
-                },
-                "instance_id": f"{name}_Ross-Geller",
-            }
-        ],
-        "relation_extraction": [
-            {
-                "turns": [2, 0],
-                "relation_triples": [
-                    {
-                        "head": "Monica Geller",
-                        "tail": "Ross Geller",
-                        "relations": ["per:siblings", "per:friends", "per:siblings"],
-                        "instance_id": f"{name}_Monica-Geller_Ross-Geller",
-                    }
-                ],
-            }
-        ],
+        "personality_detection": [personality],
+        "relation_extraction": [{"turns": [2, 0], "relation_triples": [triple]}],
     }
 
 

@@ -20,7 +20,7 @@ from tasktransfer.operate.pack import FOOTER, SCHEMA, compute_content_digest
 
 ROWS, FILES = (SCHEMA.field(name).type for name in ("rows", "files"))
 Rows = list[dict[str, Any]]
-Make = Callable[[Path, Path], None]
+Make = Callable[[Path, Path], Any]
 """Function that writes a hostile file, given a valid shard and the output path."""
 
 MAKERS: dict[str, Make] = {}
@@ -70,15 +70,13 @@ def record_changed(**parts: Any) -> Callable[[Rows, dict[str, Any]], Any]:
 
 # --- not a file -----------------------------------------------------------------------------------
 
-
-@kind
-def named_pipe(_: Path, out: Path) -> None:
-    os.mkfifo(out)
-
-
-@kind
-def link_to_dev_zero(_: Path, out: Path) -> None:
-    out.symlink_to("/dev/zero")
+MAKERS |= {
+    "named_pipe": lambda good, out: os.mkfifo(out),
+    "link_to_dev_zero": lambda good, out: out.symlink_to("/dev/zero"),
+    "link_to_itself": lambda good, out: out.symlink_to(out.name),
+    "folder_with_a_name": lambda good, out: out.mkdir(),
+    "empty_file": lambda good, out: out.touch(),
+}
 
 
 @kind
@@ -89,21 +87,6 @@ def link_out_of_the_folder(good: Path, out: Path) -> None:
 
 
 @kind
-def link_to_itself(_: Path, out: Path) -> None:
-    out.symlink_to(out.name)
-
-
-@kind
-def folder_with_a_name(_: Path, out: Path) -> None:
-    out.mkdir()
-
-
-@kind
-def empty_file(_: Path, out: Path) -> None:
-    out.touch()
-
-
-@kind
 def sparse_terabyte(_: Path, out: Path) -> None:
     with out.open("wb") as stream:
         stream.truncate(2**40)
@@ -111,10 +94,14 @@ def sparse_terabyte(_: Path, out: Path) -> None:
 
 # --- not Parquet ----------------------------------------------------------------------------------
 
-
-@kind
-def text_file(_: Path, out: Path) -> None:
-    out.write_text("no Parquet")
+MAKERS |= {
+    "text_file": lambda good, out: out.write_text("no Parquet"),
+    "magic_alone": lambda good, out: out.write_bytes(b"PAR1PAR1"),
+    "footer_longer_than_the_file": lambda good, out: out.write_bytes(
+        b"PAR1" + struct.pack("<I", 2**31) + b"PAR1"
+    ),
+    "other_parquet_file": lambda good, out: pq.write_table(pa.table({"a": [1]}), out),
+}
 
 
 @kind
@@ -124,24 +111,9 @@ def cut_in_the_middle(good: Path, out: Path) -> None:
 
 
 @kind
-def magic_alone(_: Path, out: Path) -> None:
-    out.write_bytes(b"PAR1PAR1")
-
-
-@kind
-def footer_longer_than_the_file(_: Path, out: Path) -> None:
-    out.write_bytes(b"PAR1" + struct.pack("<I", 2**31) + b"PAR1")
-
-
-@kind
 def footer_of_noise(_: Path, out: Path) -> None:
     noise = random.Random(1).randbytes(5000)
     out.write_bytes(b"PAR1" + noise + struct.pack("<I", len(noise)) + b"PAR1")
-
-
-@kind
-def other_parquet_file(_: Path, out: Path) -> None:
-    pq.write_table(pa.table({"a": [1]}), out)
 
 
 def damaged_at(seed: int) -> Make:
@@ -167,12 +139,17 @@ def with_footer(footer: bytes) -> Make:
     return lambda good, out: write(out, rows_and_facts(good)[0], footer)
 
 
-MAKERS["footer_nested_deeply"] = with_footer(b'{"schema": 2, "data": ' + b"[" * 100_000)
-MAKERS["footer_not_utf8"] = with_footer(b'{"schema": 2, "by": "\xff\xfe"}')
-MAKERS["footer_is_a_list"] = with_footer(b"[2]")
-MAKERS["footer_number_of_digits"] = with_footer(b'{"schema": ' + b"9" * 5000 + b"}")
-MAKERS["footer_half_a_surrogate"] = with_footer(b'{"schema": 2, "by": "\\ud800"}')
-MAKERS["footer_of_forty_megabytes"] = with_footer(b'{"by": "' + b"a" * 40_000_000 + b'"}')
+MAKERS |= {
+    name: with_footer(footer)
+    for name, footer in {
+        "footer_nested_deeply": b'{"schema": 2, "data": ' + b"[" * 100_000,
+        "footer_not_utf8": b'{"schema": 2, "by": "\xff\xfe"}',
+        "footer_is_a_list": b"[2]",
+        "footer_number_of_digits": b'{"schema": ' + b"9" * 5000 + b"}",
+        "footer_half_a_surrogate": b'{"schema": 2, "by": "\\ud800"}',
+        "footer_of_forty_megabytes": b'{"by": "' + b"a" * 40_000_000 + b'"}',
+    }.items()
+}
 
 kinds(
     schema_of_the_future=lambda rows, facts: facts.update(schema=3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,59 +33,47 @@ def read(folder: Path, log: Any, count: int = 12) -> Any:
     return MULTIWOZ.reader.open(folder, False)
 
 
-def without_metadata(log: Any) -> None:
-    del log[1]["metadata"]
-
-
-def out_of_order(log: Any) -> None:
-    log.insert(1, copy.deepcopy(log[0]))
-
-
-def no_slots(log: Any) -> None:
-    log[1]["dialog_act"]["general-bye"] = []
-
-
-def unknown_domain(log: Any) -> None:
-    log[1]["metadata"] = {"spaceport": {"semi": {}}}
-
-
-def act_of_an_unknown_domain(log: Any) -> None:
-    log[0]["dialog_act"] = {"Spaceport-Inform": [["a", "b"]]}
-
-
-def metadata_of_another_type(log: Any) -> None:
-    log[1]["metadata"] = ["hotel"]
-
-
-def slots_of_another_type(log: Any) -> None:
-    log[1]["metadata"] = {"hotel": {"semi": None}}
+def set_value(turn: int, key: str, value: Any) -> Callable[[Any], None]:
+    return lambda log: log[turn].update({key: value})
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
         (
-            act_of_an_unknown_domain,
-            "dialogue D0, turn 0: The domain of act 'Spaceport-Inform' is unk",
+            set_value(0, "dialog_act", {"Spaceport-Inform": [["a", "b"]]}),
+            "turn 0: The domain of act 'Spaceport-Inform' is unk",
         ),
         (
-            metadata_of_another_type,
-            r"dialogue D0, turn 1: The metadata is \"\['hotel'\]\", but it must be",
+            set_value(1, "metadata", ["hotel"]),
+            r"turn 1: The metadata is \"\['hotel'\]\", but it must be",
         ),
         (
-            slots_of_another_type,
-            r"dialogue D0, turn 1: The domain hotel contains .*None.*, but it must contain semi",
+            set_value(1, "metadata", {"hotel": {"semi": None}}),
+            r"turn 1: The domain hotel contains .*None.*, but it must contain semi",
         ),
-        (without_metadata, "dialogue D0, turn 1: The turn has no metadata .belief state.. Use the"),
-        (out_of_order, "dialogue D0, turn 1: The turn is a user turn .* must alternate"),
-        (no_slots, r"dialogue D0, turn 1: The slots of act 'general-bye' are '\[\]', but"),
-        (unknown_domain, "dialogue D0, turn 1: The domain 'spaceport' is unknown"),
+        (
+            lambda log: log[1].pop("metadata"),
+            "turn 1: The turn has no metadata .belief state.. Use the",
+        ),
+        (
+            lambda log: log.insert(1, copy.deepcopy(log[0])),
+            "turn 1: The turn is a user turn .* must alternate",
+        ),
+        (
+            set_value(1, "dialog_act", {"general-bye": []}),
+            r"turn 1: The slots of act 'general-bye' are '\[\]', but",
+        ),
+        (
+            set_value(1, "metadata", {"spaceport": {"semi": {}}}),
+            "turn 1: The domain 'spaceport' is unknown",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(damage: Any, message: str, tmp_path: Path) -> None:
     log = copy.deepcopy(GOOD)
     damage(log)
-    with pytest.raises(DataError, match=r"val\.json, " + message):
+    with pytest.raises(DataError, match=r"val\.json, dialogue D0, " + message):
         read(tmp_path, log)
 
 
