@@ -86,11 +86,14 @@ def record_of(study: Study, run: Run) -> Path:
     return Path(study.get_record_path(run.stages[-1]))
 
 
+def select_rows(frame: pd.DataFrame, **keys: Any) -> pd.DataFrame:
+    return frame[(frame[list(keys)] == pd.Series(keys)).all(axis=1)]
+
+
 def one(frame: pd.DataFrame, **keys: Any) -> Any:
-    for key, value in keys.items():
-        frame = frame[frame[key] == value]
-    assert len(frame) == 1, frame
-    return frame.iloc[0]
+    rows = select_rows(frame, **keys)
+    assert len(rows) == 1, rows
+    return rows.iloc[0]
 
 
 A_CELL = {"model": "tiny-bert", "algorithm": "multitask", "source": TASKS[0], "target": TASKS[1]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from cell_studies import (
     A_CELL,
@@ -16,6 +15,7 @@ from cell_studies import (
     one,
     record_of,
     replace_column,
+    select_rows,
 )
 
 from tasktransfer.designs.transfer.runs import select_transfer_runs
@@ -89,18 +89,13 @@ def test_runs_are_compared_with_the_baselines_of_their_seeds_and_those_trained_b
     record_of(study, a_run(study)).unlink()
     tables = gather(study)
     row = one(tables["cells"], **A_CELL)
-    of_cell = (tables["deltas"][list(A_CELL)] == pd.Series(A_CELL)).all(axis=1)
-    mine = tables["deltas"][of_cell]
     assert (row.n_seeds, row.n_baselines) == (2, 2)
-    assert row.delta == pytest.approx(mine["delta"].mean())
+    assert row.delta == pytest.approx(select_rows(tables["deltas"], **A_CELL)["delta"].mean())
     row = one(
         compute_cells(tables["transfer_runs"], tables["deltas"], RESULTS, more_baseline_seeds=[1]),
         **A_CELL,
     )
-    runs = tables["transfer_runs"][
-        (tables["transfer_runs"]["model"] == "tiny-bert")
-        & (tables["transfer_runs"]["target"] == TASKS[1])
-    ]
+    runs = select_rows(tables["transfer_runs"], model="tiny-bert", target=TASKS[1])
     baselines = runs.loc[runs["algorithm"] == "baseline", "score"]
     transfer = runs[(runs["algorithm"] == "multitask") & (runs["source"] == TASKS[0])]["score"]
     assert (row.n_seeds, row.n_baselines, len(transfer)) == (2, 3, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from cell_studies import (
     one,
     record_of,
     replace_column,
+    select_rows,
 )
 
 from study_records import write_stage
@@ -69,14 +71,14 @@ def test_a_row_for_every_run_set(study: Study) -> None:
         "delta"
     ]
     assert found["delta"].tolist() == pytest.approx(means.mean().tolist())
+    numbers = found[["delta", "standard_error", "degrees", "low", "high", "p", "q"]]
+    assert np.isfinite(numbers.to_numpy()).all()
 
 
 def test_a_row_is_the_bootstrap_of_its_runs(study: Study) -> None:
     tables = gather(study)
     row = one(tables["cells"], **A_CELL)
-    deltas = tables["deltas"]
-    for key, value in A_CELL.items():
-        deltas = deltas[deltas[key] == value]
+    deltas = select_rows(tables["deltas"], **A_CELL)
     assert row.score == pytest.approx(deltas["score"].mean())
     assert row.baseline_score == pytest.approx(deltas["baseline_score"].mean())
     assert row.improvement == pytest.approx(100 * row.delta / row.baseline_score)
@@ -130,9 +132,7 @@ def test_without_rows_the_seeds_alone_are_judged(study: Study) -> None:
             tables["transfer_runs"][name].astype(object).where(~here, None)
         )
     row = one(tables["cells"], **A_CELL)
-    deltas = tables["deltas"]
-    for key, value in A_CELL.items():
-        deltas = deltas[deltas[key] == value]
+    deltas = select_rows(tables["deltas"], **A_CELL)
     assert row.instances == 0
     assert row.standard_error == pytest.approx((deltas["delta"].var() / 3) ** 0.5)
     assert row.degrees == pytest.approx(2)
@@ -251,55 +251,41 @@ def test_predictions_that_change_after_they_were_collected_are_refused(study: St
         tables["cells"]
 
 
-def test_no_runs_no_cells(study: Study) -> None:
-    tables = gather(study)
-    found = compute_cells(tables["transfer_runs"].iloc[:0], tables["deltas"].iloc[:0], RESULTS)
-    assert found.empty
-    assert list(found.columns) == list_column_names(columns.CELLS)
-
-
 # --- runs without a cell --------------------------------------------------------------------------
 
 
-def test_another_test_set_is_named_and_left_out(study: Study) -> None:
-    path = record_of(study, a_run(study))
-    file = path.with_name("rows.parquet")
-    table = pq.read_table(file)
-    ids = table["instance_id"].to_pylist()
+def answer_another_instance(path: Path) -> None:
+    ids = pq.read_table(path.with_name("rows.parquet"))["instance_id"].to_pylist()
     ids[3] = "someone-else"
     replace_column(path, "instance_id", ids)
+
+
+def predict_another_label(path: Path) -> None:
+    table = pq.read_table(path.with_name("rows.parquet"))
+    predictions, golds = table["prediction"].to_pylist(), table["gold"].to_pylist()
+    right = next(i for i, gold in enumerate(golds) if predictions[i] == gold)
+    predictions[right] = next(gold for gold in golds if gold != golds[right])
+    replace_column(path, "prediction", predictions)
+
+
+def remove_predictions(path: Path) -> None:
+    path.with_name("rows.parquet").unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (answer_another_instance, "was tested on other instances"),
+        (predict_another_label, "of the predictions for .* the record contains"),
+        (remove_predictions, "The file is missing"),
+    ],
+)
+def test_damaged_predictions_are_named_and_left_out(
+    study: Study, damage: Callable[[Path], None], error: str
+) -> None:
+    path = record_of(study, a_run(study))
+    damage(path)
     tables = gather(study)
     assert set(tables["problems"]["path"]) == {path.relative_to(RESULTS).as_posix()}
-    assert tables["problems"]["error"].str.contains("was tested on other instances").all()
+    assert tables["problems"]["error"].str.contains(error).all()
     assert one(tables["cells"], **A_CELL).seeds == [0, 2]
-
-
-def test_predictions_that_give_another_score_are_named_and_left_out(study: Study) -> None:
-    path = record_of(study, a_run(study))
-    table = pq.read_table(path.with_name("rows.parquet"))
-    predictions = table["prediction"].to_pylist()
-    golds = table["gold"].to_pylist()
-    wrong = next(i for i, gold in enumerate(golds) if predictions[i] == gold)
-    other = next(gold for gold in golds if gold != golds[wrong])
-    predictions[wrong] = other
-    replace_column(path, "prediction", predictions)
-    tables = gather(study)
-    (problem,) = tables["problems"].itertuples()
-    assert "of the predictions for" in problem.error
-    assert "the record contains" in problem.error
-    assert one(tables["cells"], **A_CELL).seeds == [0, 2]
-
-
-def test_predictions_that_are_gone_are_named_and_left_out(study: Study) -> None:
-    path = record_of(study, a_run(study))
-    path.with_name("rows.parquet").unlink()
-    tables = gather(study)
-    (problem,) = tables["problems"].itertuples()
-    assert "The file is missing" in problem.error
-    assert one(tables["cells"], **A_CELL).seeds == [0, 2]
-
-
-def test_numbers_are_finite_where_they_can_be(study: Study) -> None:
-    found = gather(study)["cells"]
-    numbers = found[["delta", "standard_error", "degrees", "low", "high", "p", "q"]]
-    assert np.isfinite(numbers.to_numpy()).all()

@@ -84,31 +84,27 @@ def test_files_that_may_not_grow(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "world --out {}",
-        "data prepare --dataset Friends --out {}",
-        "data stats --out {}",
-        "tiny-model --model m --out {}",
-        "encode --dataset Friends --model m --out {}/below",
-        "leaderboard . --data . --out {}",
-        "pilot --out {}",
+        "world --out {file}",
+        "data prepare --dataset Friends --out {file}",
+        "data stats --out {file}",
+        "tiny-model --model m --out {file}",
+        "encode --dataset Friends --model m --out {file}/below",
+        "leaderboard . --data . --out {file}",
+        "pilot --out {file}",
+        "submit --dataset Friends --model m --out {folder}",
+        "score x --data d --json {folder}",
     ],
 )
-def test_out_must_not_be_a_file(
+def test_out_is_a_folder_or_a_file(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "file"
     file.touch()
     with pytest.raises(SystemExit, match="2"):
-        cli.main(command.format(file).split())
-    assert f"--out: {file} is a file. Choose a folder." in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "command", ["submit --dataset Friends --model m --out {}", "score x --data d --json {}"]
-)
-def test_out_must_not_be_a_folder(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        cli.main(command.format(tmp_path).split())
-    assert f"{tmp_path} is a folder. Choose a file." in capsys.readouterr().err
+        cli.main(command.format(file=file, folder=tmp_path).split())
+    message = (
+        f"{tmp_path} is a folder. Choose a file."
+        if "{folder}" in command
+        else f"--out: {file} is a file. Choose a folder."
+    )
+    assert message in capsys.readouterr().err

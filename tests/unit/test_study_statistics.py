@@ -149,7 +149,9 @@ def test_small_studies(tmp_path: Path, runs: list[Run]) -> None:
     assert len(found["summary"]) == (1 if transfers else 0)
     assert len(found["cells"]) == transfers
     assert found["agreement"].empty
-    assert found["summary"]["mean"].dtype == "float64"
+    for name in STATISTICS:
+        assert list(found[name].columns) == list_column_names(COLUMNS[name])
+    assert found["summary"]["mean"].dtype == found["top1"]["top1"].dtype == "float64"
 
 
 def test_shared_dialogues_of_other_data_are_refused(study: Study, tables: Path) -> None:

@@ -7,11 +7,8 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics import summary as module
 from tasktransfer.designs.transfer.statistics.summary import compute_summary
-from tasktransfer.results.frames import list_column_names
-from tasktransfer.results.store import build_frame
 
 INTERVALS = ("mean", "iqm", "positive", "rank")
 
@@ -141,13 +138,6 @@ def test_several_sources_and_lost_baselines_are_left_alone() -> None:
     pd.testing.assert_frame_equal(
         compute_summary(pd.concat([deltas, several, lost])), compute_summary(deltas)
     )
-
-
-def test_nothing_gives_an_empty_table() -> None:
-    table = compute_summary(build_frame([], columns.DELTAS))
-    assert table.empty
-    assert list(table.columns) == list_column_names(columns.SUMMARY)
-    assert table["rank"].dtype == "float64"
 
 
 def test_pairing_is_the_correlation_of_run_and_baseline_within_cells() -> None:

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 from simulated_studies import top1_target
-from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.statistics.choices import compute_top1
-from tasktransfer.results.store import build_frame
 from tasktransfer.stats.chosen import (
     Target,
     compute_heldout_deltas,
@@ -136,8 +134,3 @@ def test_one_seed_has_no_interval_and_nothing_held_out() -> None:
     row = compute_top1(*frames({"A": [3.0]}, {"A": [1.0]}), {}).iloc[0]
     assert row["top1_dev"] == 3.0
     assert np.isnan([row["top1_dev_low"], row["top1_heldout"], row["top1_heldout_low"]]).all()
-
-
-def test_without_transfers_there_is_no_row() -> None:
-    empty = build_frame([], columns.DELTAS)
-    assert compute_top1(empty, build_frame([], columns.RUNS), {}).empty

@@ -7,11 +7,8 @@ import pandas as pd
 import pytest
 from delta_frames import make_deltas
 
-from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.columns import COMPONENTS
 from tasktransfer.designs.transfer.statistics.matrices import compute_variance
-from tasktransfer.results.frames import list_column_names
-from tasktransfer.results.store import build_frame
 
 TASKS = "abcdefgh"
 
@@ -124,10 +121,3 @@ def test_no_spread_at_all_has_no_shares() -> None:
     table = compute_variance(make_deltas(lambda *name: 1.5))
     assert list(table["variance"]) == [0, 0, 0, 0]
     assert table["share"].isna().all()
-
-
-def test_nothing_gives_an_empty_table() -> None:
-    table = compute_variance(build_frame([], columns.DELTAS))
-    assert table.empty
-    assert list(table.columns) == list_column_names(columns.VARIANCE)
-    assert table["share"].dtype == "float64"
