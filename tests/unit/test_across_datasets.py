@@ -11,8 +11,9 @@ import pytest
 import yaml
 from declared_files import TASKS, TURNS, as_jsonl, dialogue
 
-from tasktransfer.core.nodes import Data, Fit, Stage
+from tasktransfer.core.nodes import Data, Fit
 from tasktransfer.core.plan import Plan
+from tasktransfer.core.runs import Run
 from tasktransfer.data.cache import cache_dataset, read_instances
 from tasktransfer.datasets import DATASETS, get_task, replace_declared_datasets
 from tasktransfer.designs import get_design, open_study
@@ -40,9 +41,11 @@ def _in_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     replace_declared_datasets(())
 
 
-def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) -> dict[str, Any]:
+def own(
+    name: str, rows: list[dict[str, Any]] | None = None, tasks: dict[str, Any] = TASKS
+) -> dict[str, Any]:
     """Return the declaration of an own dataset, and write its file."""
-    as_jsonl(Path(f"{name}.jsonl"), rows)
+    as_jsonl(Path(f"{name}.jsonl"), rows or [dialogue(name, number) for number in range(16)])
     return {
         "files": f"{name}.jsonl",
         "shares": {"test": 0.25, "dev": 0.25},
@@ -52,13 +55,12 @@ def own(name: str, rows: list[dict[str, Any]], tasks: dict[str, Any] = TASKS) ->
 
 
 def study(*, absent: bool = False, **more: Any) -> Study:
-    rows = [dialogue("all", number) for number in range(16)]
     config = {
         "study": "across",
         "datasets": {
             "DailyDialog": {"tasks": ["emotion_recognition", "dialogue_nli"]},
             "Friends": {"tasks": ["MELD_emotion_recognition"]},
-            "Tickets": own("Tickets", rows),
+            "Tickets": own("Tickets"),
         },
         "models": [BERT],
         "algorithms": ["baseline", "pretrain_finetune"],
@@ -76,6 +78,12 @@ def transfers(plan: Plan) -> list[tuple[str, str, str]]:
         for run in plan.runs
         if run.about["sources"]
     ]
+
+
+def get_transfer(opened: Study, method: str = "pretrain_finetune") -> Run:
+    """Return the only run with a method."""
+    (run,) = [run for run in opened.plan.runs if run.method == method]
+    return run
 
 
 def test_two_studies_in_one_process_have_datasets_of_one_name() -> None:
@@ -127,14 +135,13 @@ def test_all_pairs_and_listed_pairs() -> None:
 
 
 def test_without_them_pairs_are_within_each_dataset() -> None:
-    plan = study(datasets={"Tickets": own("T", [dialogue("a", n) for n in range(16)])}).plan
+    plan = study(datasets={"Tickets": own("T")}).plan
     assert transfers(plan) == [("intent", "Tickets", "urgency"), ("urgency", "Tickets", "intent")]
 
 
 def test_each_stage_reads_its_own_data_and_the_source_is_its_baseline() -> None:
     opened = study(targets=["Tickets/intent"], sources=["Friends/*"])
-    (run,) = [run for run in opened.plan.runs if run.about["sources"]]
-    first, last = run.stages
+    first, last = get_transfer(opened).stages
     baselines = {one.path: one for one in opened.plan.stages if one.kind == "baseline"}
     assert baselines[first.path] is first and first.dataset == "Friends"
     assert (first.training.epochs, last.training.epochs) == (2, 3)
@@ -143,35 +150,28 @@ def test_each_stage_reads_its_own_data_and_the_source_is_its_baseline() -> None:
 
 
 def test_a_head_does_not_go_to_another_task_of_the_same_name() -> None:
-    other = own("Other", [dialogue("b", n) for n in range(16)], {"intent": TASKS["intent"]})
-    tickets = own("T", [dialogue("a", n) for n in range(16)])
     opened = study(
-        datasets={"Tickets": tickets, "Other": other},
+        datasets={"Tickets": own("T"), "Other": own("Other", tasks={"intent": TASKS["intent"]})},
         targets=["Tickets/intent"],
         sources=["Other/intent"],
         training={"epochs": 1},
     )
-    (run,) = [run for run in opened.plan.runs if run.about["sources"]]
-    assert run.stages[-1].starts[0].parts == ("encoder",)
+    assert get_transfer(opened).stages[-1].starts[0].parts == ("encoder",)
     assert get_task("Tickets", "Other/intent") is DATASETS["Other"].tasks["intent"]
 
 
 def test_controls_have_the_source_on_its_own_data() -> None:
     opened = study(targets=["Tickets/intent"], sources=["Friends/*"], controls=["shuffled_source"])
-    (run,) = [run for run in opened.plan.runs if run.method == "shuffled_source"]
-    first: Stage = run.stages[0]
-    assert (first.kind, first.data.name, first.data.recipe) == (
-        "control",
-        "Friends",
-        "permuted_answers",
-    )
+    first = get_transfer(opened, "shuffled_source").stages[0]
+    data = first.data
+    assert (first.kind, data.name, data.recipe) == ("control", "Friends", "permuted_answers")
 
 
 def test_one_after_the_other_across_datasets() -> None:
     pairs = [{"source": "Friends/*", "target": "Tickets/intent"}]
-    plan = study(pairs=pairs, algorithms=["baseline", "sequential"]).plan
-    (run,) = [run for run in plan.runs if run.method == "sequential"]
-    assert [stage.dataset for stage in run.stages] == ["Friends", "Tickets"]
+    opened = study(pairs=pairs, algorithms=["baseline", "sequential"])
+    stages = get_transfer(opened, "sequential").stages
+    assert [stage.dataset for stage in stages] == ["Friends", "Tickets"]
 
 
 def test_selectors_rank_sources_of_other_datasets() -> None:
@@ -274,10 +274,9 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
     assert describe_allowed_leaks(Frames(allowed, {}, metadata), table) == [
         "The study allows these leaks: Other > Tickets."
     ]
-    (run,) = [run for run in allowed.plan.runs if run.about["sources"]]
-    assert is_shared_source_run(row, run) and not is_shared_source_run(
-        {**row, "source": "urgency"}, run
-    )
+    run = get_transfer(allowed)
+    assert is_shared_source_run(row, run)
+    assert not is_shared_source_run({**row, "source": "urgency"}, run)
     assert "shared_dialogues" in [table.name for table in build_analysis(allowed).tables]
     within = study(datasets={"DailyDialog": {}}, training={"epochs": 1})
     assert "shared_dialogues" not in [table.name for table in build_analysis(within).tables]
@@ -286,7 +285,7 @@ def test_a_leak_is_refused_unless_it_is_allowed(capsys: pytest.CaptureFixture[st
 def test_the_datasets_of_other_designs_are_sources_where_their_files_are() -> None:
     datasets = {
         "EmpatheticDialogues": {"tasks": ["emotion_of_context"]},
-        "Tickets": own("T", [dialogue("a", n) for n in range(16)]),
+        "Tickets": own("T"),
     }
     opened = study(
         datasets=datasets,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -69,17 +70,26 @@ def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) 
         assert found == []
 
 
+def make_methods(
+    targets: Iterable[str], methods: dict[str, tuple[str | None, str | None]]
+) -> pd.DataFrame:
+    """Return equal rows of methods, by method with its model and variant."""
+    empty = dict.fromkeys(list_column_names(METHODS))
+    return pd.DataFrame(
+        {**empty, "dataset": "DailyDialog", "target": target, "method": name, "model": model,
+         "variant": variant, "n_seeds": 2, "score": 50.0, "low": 40.0, "high": 70.0,
+         "recommended": name == "most_frequent", "is_best": False}
+        for target in targets
+        for name, (model, variant) in methods.items()
+    )  # fmt: skip
+
+
 def test_the_figure_of_methods_has_the_declared_short_names(results: Frames) -> None:
     shorts = {"dialogue_nli": "DNLI", "emotion_recognition": "ER"}
-    empty = dict.fromkeys(list_column_names(METHODS))
-    rows = [
-        {**empty, "dataset": "DailyDialog", "target": target, "method": "tfidf_logistic",
-         "n_seeds": 1, "score": 50.0, "low": 40.0, "high": 60.0, "recommended": True}
-        for target in shorts
-    ]  # fmt: skip
-    alone = results.replace(
-        {"methods": pd.DataFrame(rows)}, replace(results.metadata, shorts=shorts)
-    ).select(("methods",))
+    methods = make_methods(shorts, {"tfidf_logistic": (None, None)})
+    alone = results.replace({"methods": methods}, replace(results.metadata, shorts=shorts)).select(
+        ("methods",)
+    )
     figure = plot_methods(select_dataset_frames("DailyDialog", alone))
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["DNLI", "ER"]
@@ -94,15 +104,7 @@ def test_methods_of_many_targets_do_not_overlap_on_paper(results: Frames) -> Non
         "transfer": ("minilm", "multitask:dialogue_reasoning_span_extraction"),
         "prompted": ("smollm2-135m", "4 shots"),
     }
-    empty = dict.fromkeys(list_column_names(METHODS))
-    rows = [
-        {**empty, "dataset": "DailyDialog", "target": target, "method": name, "model": model,
-         "variant": variant, "n_seeds": 2, "score": 50.0, "low": 40.0, "high": 70.0,
-         "recommended": name == "most_frequent", "is_best": False}
-        for target in targets
-        for name, (model, variant) in methods.items()
-    ]  # fmt: skip
-    frames = results.replace({"methods": pd.DataFrame(rows)})
+    frames = results.replace({"methods": make_methods(targets, methods)})
     with use_paper_style(WIDE):
         figure = plot_methods(frames)
         assert figure is not None
