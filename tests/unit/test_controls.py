@@ -32,16 +32,18 @@ def build(study: TransferConfig) -> Plan:
     return plan.build_plan(study, Revisions({d.name: "d" for d in study.datasets}, models))
 
 
+SMALL = {
+    "study": "three",
+    "datasets": {"DailyDialog": {"tasks": [A, B, C], "pairs": [{"source": A, "target": C}]}},
+    "models": [{"name": "m", "family": "encoder", "checkpoint": "tiny"}],
+    "algorithms": ["pretrain_finetune"],
+    "controls": ALL,
+    "training": {"epochs": 7},
+}
+
+
 def study(**keys: Any) -> TransferConfig:
-    small = {
-        "study": "three",
-        "datasets": {"DailyDialog": {"tasks": [A, B, C], "pairs": [{"source": A, "target": C}]}},
-        "models": [{"name": "m", "family": "encoder", "checkpoint": "tiny"}],
-        "algorithms": ["pretrain_finetune"],
-        "controls": ALL,
-        "training": {"epochs": 7},
-    }
-    return parse(small | keys)
+    return parse(SMALL | keys)
 
 
 def runs_of(made: Plan, seed: int = 0) -> dict[tuple[str, tuple[str, ...], str], Run]:
@@ -161,9 +163,4 @@ def test_a_choice_does_not_wait_for_controls() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(keys: dict[str, Any], said: str) -> None:
-    small = {
-        "study": "three",
-        "datasets": {"DailyDialog": {"tasks": [A, B]}},
-        "models": [{"name": "m", "family": "encoder", "checkpoint": "tiny"}],
-    }
-    assert said in refusal(small | keys)
+    assert said in refusal(SMALL | keys)

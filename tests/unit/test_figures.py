@@ -92,6 +92,10 @@ def note(figure: Figure) -> str:
     return figure.legends[0].get_title().get_text().replace("\n", " ")
 
 
+def count_bands(axes: Axes) -> int:
+    return sum(isinstance(found, PolyCollection) for found in axes.collections)
+
+
 def grid(axes: Axes) -> dict[tuple[float, float], list[str]]:
     """Return row and column of a cell → its texts, from top to bottom."""
     found: dict[tuple[float, float], list[str]] = {}
@@ -186,7 +190,10 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Fr
     figure = drawn(plot_transfer_graph(planted, "DailyDialog"))
     bert, t5 = figure.axes
     assert bert.get_title() == "bert\n6 of 6 pairs drawn"
-    arrows = [patch for patch in bert.patches if isinstance(patch, FancyArrowPatch)]
+    arrows, other = (
+        [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+        for axes in (bert, t5)
+    )
     widths = sorted(arrow.get_linewidth() for arrow in arrows)
     expected = [get_arrow_look(delta, 10.0) for delta in PLANTED.values()]
     assert widths == pytest.approx(sorted(width for _, width, _ in expected))
@@ -194,7 +201,7 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Fr
     assert len(dashed) == 2, "negative transfer is dashed, not red alone"
     assert {text.get_text() for text in bert.texts} == {"ER", "TC", "DNLI"}
     assert legend(figure)[-2:] == ["utterance classification", "dialogue classification"]
-    assert len([patch for patch in t5.patches if isinstance(patch, FancyArrowPatch)]) == 6
+    assert len(other) == 6
 
 
 def test_only_arrows_that_can_be_distinguished_are_drawn(paper_scale: Frames) -> None:
@@ -282,15 +289,14 @@ def test_the_best_fit_is_of_delta_on_the_logarithm_of_the_ratio(planted: Frames)
     x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
     assert (x[0], x[-1]) == pytest.approx((0.01, 100))
     assert (y[0], y[-1]) == pytest.approx((middle - 2 * slope, middle + 2 * slope))
-    bands = [found for found in bert.collections if isinstance(found, PolyCollection)]
-    assert len(bands) == len(bert.lines) - 1 == 1, "no line through two ratios of the other type"
+    assert count_bands(bert) == len(bert.lines) - 1 == 1, "no line through the other type's ratios"
     assert "jackknife over tasks" in read_caption(figure).notes
 
 
 def test_no_line_is_drawn_whose_band_would_fill_the_panel(planted: Frames) -> None:
     figure = drawn(plot_sample_ratio(with_dialogue_targets(planted, SCATTERED), "DailyDialog"))
     for axes in figure.axes:
-        assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
+        assert count_bands(axes) == 0
         assert len(axes.lines) == 1, "the line at 0"
     assert "interval is wider than the range of the points" in read_caption(figure).notes
 
@@ -304,7 +310,7 @@ def test_no_line_is_drawn_through_fewer_than_three_values(
     one_target = two.replace({"cells": cells[cells["target"] == TC]})
     figure = drawn(draw(one_target, "DailyDialog"))
     for axes in figure.axes:
-        assert not [found for found in axes.collections if isinstance(found, PolyCollection)]
+        assert count_bands(axes) == 0
         assert max(len(np.asarray(line.get_xdata())) for line in axes.lines) <= 2
     assert "there are too few distinct values" in read_caption(figure).notes
     assert not any("least-squares" in text for text in legend(figure))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -78,10 +79,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Frames:
     return study(tmp_path_factory.mktemp("whole"), set())
 
 
-def figure_of(results: Frames) -> Figure:
-    figure = plot_heatmap(results, "DailyDialog")
+def figure_of(
+    results: Frames, plot: Callable[[Frames, str], Figure | None] = plot_heatmap
+) -> Figure:
+    figure = plot(results, "DailyDialog")
     assert figure is not None
     return figure
+
+
+def count_marks(results: Frames) -> Counter[str]:
+    """Count the marks of transfers in the page's heatmap."""
+    [dataset] = build_payload(results, "")["datasets"]
+    return Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
 
 
 def panels(figure: Figure) -> list[Axes]:
@@ -97,6 +106,12 @@ def cells_of(axes: Axes, label: str) -> list[tuple[int, int]]:
         if isinstance(collection, PolyCollection) and collection.get_label() == label
         for path in collection.get_paths()
     ]
+
+
+def colours_of(axes: Axes) -> dict[tuple[int, int], tuple[float, float, float, float]]:
+    """Map source and target of each cell to its colour."""
+    cells = next(found for found in axes.collections if found.get_label() == "cells")
+    return dict(zip(cells_of(axes, "cells"), map(tuple, cells.get_facecolor()), strict=True))
 
 
 def grid(axes: Axes) -> list[list[str]]:
@@ -140,13 +155,12 @@ def test_cells_hold_the_baseline_and_the_improvement(whole: Frames) -> None:
 
 def test_colours_say_the_sign_and_the_diagonal_is_neutral(whole: Frames) -> None:
     bert = panels(figure_of(whole))[0]
-    cells = next(found for found in bert.collections if found.get_label() == "cells")
-    faces = dict(zip(cells_of(bert, "cells"), cells.get_facecolor(), strict=True))
+    faces = colours_of(bert)
     red, _, blue, _ = faces[0, 1]
     assert blue > red, "source 0 helps target 1: blue"
     red, _, blue, _ = faces[1, 0]
     assert red > blue, "source 1 hurts target 0: red"
-    assert tuple(faces[1, 1]) == to_rgba(NEUTRAL)
+    assert faces[1, 1] == to_rgba(NEUTRAL)
 
 
 def test_missing_cells_are_hatched_never_zero(tmp_path: Path) -> None:
@@ -190,9 +204,7 @@ def test_cells_of_one_training_say_so_and_are_never_framed(tmp_path: Path) -> No
         assert cells_of(axes, "significant") == []
         assert len(cells_of(axes, "one training")) == 6
     assert legend(figure) == ["diagonal: baseline score", ONE_TRAINING_LABEL]
-    [dataset] = build_payload(results, "")["datasets"]
-    marks = {cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer"}
-    assert marks == {"one-training"}
+    assert count_marks(results).keys() == {"one-training"}
     assert flaws(figure) == []
 
 
@@ -218,9 +230,7 @@ def test_cells_that_left_a_race_are_hatched_in_their_own_way(whole: Frames) -> N
     assert all(grid(bert)[1])  # their numbers are still there
     assert LEFT_LABEL in legend(figure)
     assert LEFT_LABEL not in legend(figure_of(whole))
-    [dataset] = build_payload(results, "")["datasets"]
-    marks = Counter(cell["mark"] for cell in dataset["cells"] if cell["state"] == "transfer")
-    assert marks["left-race"] == 2
+    assert count_marks(results)["left-race"] == 2
     assert flaws(figure) == []
 
 
@@ -249,11 +259,11 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
     planned = [run for run in RUNS if run[3] != never[:1] or run[4] != never[1]]
     gone = {run for run in planned if run[3] == lost[:1] and run[4] == lost[1]}
     results = study(tmp_path, gone, runs=planned)
-    figure = figure_of(results)
-    for axes in [*panels(figure), aggregate_of(results).axes[0]]:
+    figure, aggregate = figure_of(results), figure_of(results, plot_aggregate_transfer)
+    for axes in [*panels(figure), aggregate.axes[0]]:
         assert cells_of(axes, "missing") == [(0, 1)]
         assert cells_of(axes, "not planned") == [(1, 2)]
-    for one in (figure, aggregate_of(results)):
+    for one in (figure, aggregate):
         assert {MISSING_LABEL, NOT_PLANNED_LABEL} <= set(legend(one))
     assert MISSING["hatch"] != NOT_PLANNED["hatch"]
     assert {path.suffix for path in save_figure(figure, tmp_path, "heatmap")} == {".png", ".pdf"}
@@ -261,12 +271,6 @@ def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:
     states = {(cell["source"], cell["target"]): cell["state"] for cell in dataset["cells"]}
     assert states[lost] == "missing"
     assert never not in states
-
-
-def aggregate_of(results: Frames) -> Figure:
-    figure = plot_aggregate_transfer(results, "DailyDialog")
-    assert figure is not None
-    return figure
 
 
 def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path) -> None:
@@ -282,11 +286,8 @@ def test_colours_end_at_100_per_cent_and_cells_beyond_are_marked(tmp_path: Path)
     assert grid(bert)[0][1] == "+1000", "the number is printed as it is"
     assert sorted(cells_of(bert, "beyond")) == [(0, 1), (0, 2), (2, 0), (2, 1)]
     assert "beyond the colours (±100 %)" in legend(figure)
-    cells = next(found for found in bert.collections if found.get_label() == "cells")
-    faces = dict(zip(cells_of(bert, "cells"), cells.get_facecolor(), strict=True))
-    darkest = mpl.colormaps["RdBu"]
-    assert tuple(faces[1, 0]) == darkest(0.0), "-100 % is the scale's end"
-    assert tuple(faces[0, 1]) == darkest(1.0)
+    faces, scale = colours_of(bert), mpl.colormaps["RdBu"]
+    assert (faces[1, 0], faces[0, 1]) == (scale(0.0), scale(1.0)), "the ends of the scale"
     bar = next(axes for axes in figure.axes if axes.get_ylabel() == "Improvement, %")
     assert bar.get_ylim() == (-100.0, 100.0)
     [dataset] = build_payload(results, "")["datasets"]
@@ -378,8 +379,8 @@ def test_multi_source_bars_beside_their_singles(tmp_path: Path, whole: Frames) -
         for seed in (0, 1)
     ]
     gone = {run for run in several if run[1] == "t5"}
-    figure = plot_multi_source_bars(study(tmp_path, gone, runs=[*RUNS, *several]), "DailyDialog")
-    assert figure is not None
+    results = study(tmp_path, gone, runs=[*RUNS, *several])
+    figure = figure_of(results, plot_multi_source_bars)
     bert, t5 = figure.axes
     # Single sources give +10 and -4, so +3; the run on both scores -4.
     assert [text.get_text() for text in bert.texts] == ["+3.0", "−4.0"]
@@ -400,8 +401,7 @@ def test_scores_of_prompted_models_appear_once(whole: Frames) -> None:
         ],
         PROMPTED,
     )  # fmt: skip
-    figure = plot_heatmap(whole.replace({"prompted": asked}), "DailyDialog")
-    assert figure is not None
+    figure = figure_of(whole.replace({"prompted": asked}))
     (table,) = [axes for axes in figure.axes if axes.get_title(loc="left") == PROMPTED_TITLE]
     labels = [text.get_text() for text in table.get_yticklabels()]
     assert labels == ["smol, 0 shots", "smol, 4 shots"]
@@ -411,9 +411,7 @@ def test_scores_of_prompted_models_appear_once(whole: Frames) -> None:
     assert flaws(figure) == []
     part = select_dataset(whole.replace({"prompted": asked}), "Friends")
     assert part["prompted"].empty
-    plain = plot_heatmap(whole, "DailyDialog")
-    assert plain is not None
-    assert len(plain.axes) == len(figure.axes) - 1
+    assert len(figure_of(whole).axes) == len(figure.axes) - 1
 
 
 def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(whole: Frames) -> None:
@@ -425,8 +423,7 @@ def test_effects_are_points_and_faded_unless_their_interval_excludes_zero(whole:
         n_seeds=np.where(one_seed, 1, rows["n_seeds"]),
     )
     rows.loc[one_seed, "low"] = 0.5  # the interval of one seed is over dialogues alone
-    figure = plot_effects(whole.replace({"cells": rows}), "DailyDialog")
-    assert figure is not None
+    figure = figure_of(whole.replace({"cells": rows}), plot_effects)
     bert, _ = panels(figure)
     assert grid(bert)[0] == ["40.5", "+10.0", "+10.0"]
     names = [label.get_text() for label in bert.get_xticklabels()]
