@@ -256,6 +256,8 @@ def _read_definitions(tree: ast.Module) -> dict[str, ast.AST]:
             definitions[node.name] = node
         elif isinstance(node, ast.Assign):
             definitions |= {t.id: node.value for t in node.targets if isinstance(t, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            definitions[node.target.id] = node.value
     return definitions
 
 

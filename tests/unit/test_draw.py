@@ -15,9 +15,8 @@ from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
 from shown_results import shown_of, view_of
-from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
-from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.designs.transfer.shown import FIGURES, PLOTS
 from tasktransfer.errors import RecordError
 from tasktransfer.present.figures import draw_figures as draw_declared
 from tasktransfer.results.frames import Frames
@@ -67,7 +66,7 @@ def small_figure(results: Frames, dataset: str) -> Figure:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in SINGLE:
-        monkeypatch.setitem(DRAW, name, small_figure)
+        monkeypatch.setitem(PLOTS, name, small_figure)
 
 
 def files_of(out: Path) -> dict[str, tuple[int, bytes]]:
@@ -150,11 +149,11 @@ def test_drawing_that_was_interrupted_resumes_where_it_stopped(
     def fail(results: Frames, dataset: str) -> Figure:
         raise RuntimeError("cut off")
 
-    whole = DRAW["lengths"]
-    monkeypatch.setitem(DRAW, "lengths", fail)
+    whole = PLOTS["lengths"]
+    monkeypatch.setitem(PLOTS, "lengths", fail)
     with pytest.raises(RuntimeError, match="cut off"):
         draw_figures(one, tmp_path / "out")
-    monkeypatch.setitem(DRAW, "lengths", whole)
+    monkeypatch.setitem(PLOTS, "lengths", whole)
     rest = SINGLE[SINGLE.index("lengths") :]
     assert draw_figures(one, tmp_path / "out").redrawn == [f"{name}_DailyDialog" for name in rest]
 
@@ -201,7 +200,7 @@ def test_a_figure_is_handed_the_frames_that_it_reads_and_no_others(
         named.update(results.metadata.shorts)
         return small_figure(results, dataset)
 
-    monkeypatch.setitem(DRAW, "transfer_graph", look)  # it reads cells alone
+    monkeypatch.setitem(PLOTS, "transfer_graph", look)  # it reads cells alone
     draw_declared(shown_of(one, ["transfer_graph"]), view_of(one), tmp_path)
     assert seen == [["cells"]]
     cells = one["cells"]

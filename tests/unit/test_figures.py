@@ -23,8 +23,7 @@ from matplotlib.patches import FancyArrowPatch
 from record_factory import Run, single_source_runs
 
 from tasktransfer.datasets import DATASETS
-from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset
-from tasktransfer.designs.transfer.figures.one_dataset import LOOKS, get_task_type
+from tasktransfer.designs.transfer.figures.one_dataset import LOOKS, get_task_type, select_dataset
 from tasktransfer.designs.transfer.figures.pair_means import (
     compute_arrow_threshold,
     get_arrow_look,
@@ -38,7 +37,7 @@ from tasktransfer.designs.transfer.figures.task_properties import (
     plot_sample_ratio,
     plot_source_type,
 )
-from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.designs.transfer.shown import FIGURES, PLOTS
 from tasktransfer.present.kit.paper import read_caption
 from tasktransfer.present.kit.style import (
     choose_log_ticks,
@@ -79,8 +78,8 @@ def test_what_a_figure_reads_is_all_that_it_needs(planted: Frames, name: str) ->
     """``draw_figures`` passes only the tables that it names, of its dataset."""
     _, reads, _ = FIGURES[name]
     part = select_dataset(planted.select(reads), "DailyDialog")
-    whole = DRAW[name](planted, "DailyDialog")
-    assert (DRAW[name](part, "DailyDialog") is None) == (whole is None)
+    whole = PLOTS[name](planted, "DailyDialog")
+    assert (PLOTS[name](part, "DailyDialog") is None) == (whole is None)
     assert name == "multi_source" or whole is not None
 
 
@@ -163,7 +162,7 @@ def test_nothing_overlaps_or_is_truncated(
 ) -> None:
     results: Frames = request.getfixturevalue(scale)
     dataset = "DailyDialog" if scale == "paper_scale" else "Friends"
-    figure = drawn(DRAW[name](results, dataset))
+    figure = drawn(PLOTS[name](results, dataset))
     assert flaws(figure) == []
     assert "· SYNTHETIC" in figure.get_suptitle().replace("\n", " ")
     assert read_caption(figure).marks.startswith("SYNTHETIC (tiny world): generated dialogues")
@@ -171,11 +170,11 @@ def test_nothing_overlaps_or_is_truncated(
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_dataset_that_is_not_there_has_no_figure(name: str, planted: Frames) -> None:
-    assert DRAW[name](planted, "Friends") is None
+    assert PLOTS[name](planted, "Friends") is None
 
 
 def test_real_data_bear_no_mark(planted: Frames) -> None:
-    for name, draw in DRAW.items():
+    for name, draw in PLOTS.items():
         if name != "multi_source":
             figure = drawn(draw(planted, "DailyDialog"))
             assert "SYNTHETIC" not in figure.get_suptitle()

@@ -20,8 +20,8 @@ from tasktransfer.data.prepared import get_instances_folder_name
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.figures.draw import DRAW
 from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
+from tasktransfer.designs.transfer.shown import PLOTS
 from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.present.tables import PrintedTable
@@ -111,7 +111,7 @@ def check_marks(results: Frames, folder: Path) -> None:
     write_all_tables(results, folder)
     assert pd.read_csv(folder / "table2.csv")["synthetic"].all()
     for name in FIGURE_NAMES:
-        figure = DRAW[name](select_dataset(results, DATASET), DATASET)
+        figure = PLOTS[name](select_dataset(results, DATASET), DATASET)
         assert figure is not None
         assert "SYNTHETIC" in figure.get_suptitle(), name
 
@@ -219,7 +219,7 @@ def test_each_dataset_is_marked_for_itself(tmp_path: Path) -> None:
     }
     titles = {}
     for dataset in DATASETS:
-        figure = DRAW["heatmap"](select_dataset(results, dataset), dataset)
+        figure = PLOTS["heatmap"](select_dataset(results, dataset), dataset)
         assert figure is not None
         titles[dataset] = "SYNTHETIC" in figure.get_suptitle()
     assert titles == {"DailyDialog": False, "Friends": True}

@@ -18,10 +18,10 @@ from PIL import Image
 from record_factory import Run, single_source_runs
 
 from shown_results import drawn as draw_figures
-from tasktransfer.designs.transfer.figures.draw import DRAW, select_dataset_frames
 from tasktransfer.designs.transfer.figures.forest import plot_methods
+from tasktransfer.designs.transfer.figures.one_dataset import select_dataset
 from tasktransfer.designs.transfer.frames import METHODS
-from tasktransfer.designs.transfer.shown import FIGURES
+from tasktransfer.designs.transfer.shown import FIGURES, PLOTS
 from tasktransfer.present.figures import draw_for_paper, find_latex_engine, list_paper_endings
 from tasktransfer.present.kit.panels import create_panels
 from tasktransfer.present.kit.paper import (
@@ -57,7 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Frames:
 @pytest.mark.parametrize("name", KINDS)
 def test_no_text_overlaps_or_is_large(results: Frames, name: str, width: float) -> None:
     with use_paper_style(width):
-        figure = DRAW[name](results, "DailyDialog")
+        figure = PLOTS[name](results, "DailyDialog")
         assert figure is not None
         found = flaws(figure)
     assert figure.get_figwidth() == width
@@ -90,7 +90,7 @@ def test_the_figure_of_methods_has_the_declared_short_names(results: Frames) -> 
     alone = results.replace({"methods": methods}, replace(results.metadata, shorts=shorts)).select(
         ("methods",)
     )
-    figure = plot_methods(select_dataset_frames("DailyDialog", alone))
+    figure = plot_methods(select_dataset(alone, "DailyDialog"))
     assert figure is not None
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["DNLI", "ER"]
 
@@ -142,7 +142,7 @@ def test_files_have_the_page_width_and_the_whole_caption(results: Frames, tmp_pa
 
 
 def test_the_caption_is_in_the_files_for_the_screen_too(results: Frames, tmp_path: Path) -> None:
-    figure = DRAW["effects"](results, "DailyDialog")
+    figure = PLOTS["effects"](results, "DailyDialog")
     assert figure is not None
     png, _ = save_figure(figure, tmp_path, "effects")
     with Image.open(png) as picture:
@@ -165,9 +165,9 @@ def test_panels_move_below_each_other_only_on_paper() -> None:
 @pytest.mark.skipif(find_latex_engine() != "pdflatex", reason="needs pdflatex and pgf")
 def test_latex_reads_the_files(results: Frames, tmp_path: Path) -> None:
     for name in ("effects", "multi_source", "aggregate_transfer"):
-        figure = DRAW[name](results, "DailyDialog")
+        figure = PLOTS[name](results, "DailyDialog")
         assert figure is not None
-        draw = partial(DRAW[name], results, "DailyDialog")
+        draw = partial(PLOTS[name], results, "DailyDialog")
         draw_for_paper(draw, figure, tmp_path / name, "100 % of a_b & c: ±1, Δ ≤ 2.")
     names = sorted(path.name for path in tmp_path.iterdir() if path.suffix in (".pgf", ".tex"))
     assert len(names) == 6, "one file per figure and format: no images next to PGF files"

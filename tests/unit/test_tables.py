@@ -208,7 +208,7 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
 
 def test_analysis_needs_no_torch() -> None:
     code = (
-        "import sys; import tasktransfer.designs.transfer.figures.draw; "
+        "import sys; from tasktransfer.designs.transfer.figures import heatmap, pair_means; "
         "import tasktransfer.selection.choose; "
         "print([m for m in sys.modules if m in ('torch', 'transformers') "
         "or m.startswith('tasktransfer.training')])"

@@ -32,11 +32,11 @@ from tasktransfer.present.declared import Figure, FlatTable, Table
 from tasktransfer.present.numbers import DASH, DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.figures import draw, forest
+    from tasktransfer.designs.transfer.figures import forest, one_dataset
     from tasktransfer.designs.transfer.tables import names, printed_rows
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    draw, forest = figures.draw, figures.forest
+    forest, one_dataset = figures.forest, figures.one_dataset
     tables = LazyPackage("tasktransfer.designs.transfer.tables")
     names, printed_rows = tables.names, tables.printed_rows
 
@@ -146,5 +146,5 @@ def declare_methods_figure(dataset: str) -> Figure:
         nothing=NOTHING,
         planned=compares_methods,
         certain=False,
-        part=partial(draw.select_dataset_frames, dataset),
+        part=partial(one_dataset.select_dataset, dataset=dataset),
     )

@@ -6,7 +6,7 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -59,23 +59,32 @@ from tasktransfer.present.declared import (
 )
 from tasktransfer.present.numbers import is_missing
 from tasktransfer.results.finished import has_valid_record
+from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
     from tasktransfer.designs.transfer import collect
     from tasktransfer.designs.transfer.figures import (
         confusions,
         curves,
-        draw,
         forest,
+        heatmap,
+        multi_source_bars,
+        one_dataset,
+        pair_means,
+        task_properties,
     )
     from tasktransfer.designs.transfer.report import answer, blocks
     from tasktransfer.designs.transfer.tables import names
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
-    confusions, draw, forest = figures.confusions, figures.draw, figures.forest
-    curves = figures.curves
+    confusions, curves, forest = figures.confusions, figures.curves, figures.forest
+    heatmap, multi_source_bars = figures.heatmap, figures.multi_source_bars
+    one_dataset, pair_means = figures.one_dataset, figures.pair_means
+    task_properties = figures.task_properties
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks = report.answer, report.blocks
     collect = LazyPackage("tasktransfer.designs.transfer").collect
@@ -125,7 +134,20 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     LENGTHS: ("Lengths of utterances and dialogues", (LENGTHS,), "made"),
 }
 """Kind of figure → title, input frames and section. Each kind is plotted once per dataset."""
-
+PLOTS: dict[str, Callable[[Frames, str], Canvas | None]] = {
+    "heatmap": heatmap.plot_heatmap,
+    "effects": heatmap.plot_effects,
+    "transfer_graph": pair_means.plot_transfer_graph,
+    "aggregate_transfer": pair_means.plot_aggregate_transfer,
+    MULTI_SOURCE: multi_source_bars.plot_multi_source_bars,
+    "source_type": task_properties.plot_source_type,
+    "sample_ratio": task_properties.plot_sample_ratio,
+    "sample_count": task_properties.plot_sample_count,
+    CONTROLS: heatmap.plot_shuffled_source,
+    CURVES: curves.plot_training_curves,
+    LENGTHS: task_properties.plot_lengths,
+}
+"""Kind of figure → function that draws it for a dataset."""
 
 OPEN = ("effects",)
 """Kinds of figures that the page shows without a click."""
@@ -138,14 +160,18 @@ def list_figures(dataset: str, kinds: Iterable[str]) -> Iterator[Figure]:
         yield Figure(
             f"{kind}_{dataset}",
             f"{dataset}: {title[:1].lower()}{title[1:]}",
-            partial(draw.plot_figure, kind, dataset),
+            partial(_plot_figure, kind, dataset),
             reads,
             section=section,
             folded=kind not in OPEN,
-            part=partial(draw.select_dataset_frames, dataset),
+            part=partial(one_dataset.select_dataset, dataset=dataset),
             text=kind,
             data=partial(curves.select_mean_curves, dataset) if kind == CURVES else None,
         )
+
+
+def _plot_figure(kind: str, dataset: str, frames: Frames) -> Canvas | None:
+    return PLOTS[kind](frames, dataset)
 
 
 def _list_kinds(study: Study, dataset: str) -> list[str]:
