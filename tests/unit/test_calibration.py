@@ -102,13 +102,9 @@ def test_a_threshold_keeps_the_most_inputs_with_the_accuracy() -> None:
     assert suggest_threshold(confidence, np.zeros(100, bool)) is None
 
 
-def test_a_few_right_answers_give_no_threshold_and_equal_probabilities_stay_together() -> None:
+def test_a_few_right_answers_give_no_threshold() -> None:
     assert suggest_threshold(np.full(7, 0.9), np.ones(7, bool)) is None
     assert suggest_threshold(np.full(8, 0.9), np.ones(8, bool)) == pytest.approx(0.9)
-    confidence = np.repeat([0.9, 0.6], 20)
-    is_right = np.ones(40, bool)
-    is_right[20:30] = False
-    assert suggest_threshold(confidence, is_right) == pytest.approx(0.9)
 
 
 def test_a_suggested_threshold_reaches_its_accuracy_on_other_data() -> None:
