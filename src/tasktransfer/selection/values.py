@@ -74,7 +74,7 @@ def find_unlearned(frame: pd.DataFrame, references: pd.DataFrame | None) -> npt.
 
     Args:
         frame: rows with the columns dataset, model and target.
-        references: columns of ``method_columns.REFERENCES``; None if the study has no references.
+        references: columns of ``frames.REFERENCES``; None if the study has no references.
     """
     if references is None:
         return np.zeros(len(frame), dtype=bool)
@@ -93,7 +93,7 @@ def leave_out_unlearned_targets(
 
     Args:
         deltas: columns of ``columns.DELTAS``.
-        references: columns of ``method_columns.REFERENCES``; None if the study has no references.
+        references: columns of ``frames.REFERENCES``; None if the study has no references.
     """
     is_left_out = find_unlearned(deltas, references)
     if is_left_out.any():

@@ -46,7 +46,7 @@ def compute_reference_rows(
         progress: function that receives a line for each row.
 
     Returns:
-        Columns of ``method_columns.REFERENCE``.
+        Columns of ``frames.REFERENCE``.
 
     Raises:
         DataError: the folder does not contain prepared instances.
