@@ -60,13 +60,8 @@ def test_the_host_waits_for_the_device_once_a_round(asked: dict[str, Any], famil
     assert asked["counts"][family]["waits"] == 1
 
 
-OTHERS = (
-    "bottleneck adapters",
-    "low-rank adapters",
-    "dual encoder",
-    "reply writer",
-    "next utterance, transformer",
-)
+OTHERS = ("bottleneck adapters", "low-rank adapters", "dual encoder", "reply writer",
+          "next utterance, transformer")  # fmt: skip
 """Other kinds of models; those built from a recipe have no LSTMs.
 
 The fake device does not support shapes of packed rows. Their host waits are tested in
@@ -102,11 +97,8 @@ def test_every_kind_of_task_trains_and_predicts_on_one_device(asked: dict[str, A
 def test_an_evaluation_runs_a_model_as_a_training_does(asked: dict[str, Any], family: str) -> None:
     """It uses bfloat16 if ``auto`` resolves to it, and as many tokens per batch as fit."""
     seen = asked["evaluations"][family]
-    assert (seen["device"], seen["precision"], seen["tokens"]) == (
-        "cuda",
-        "bfloat16",
-        MAX_GPU_TOKENS[1],
-    )
+    assert (seen["device"], seen["precision"]) == ("cuda", "bfloat16")
+    assert seen["tokens"] == MAX_GPU_TOKENS[1]
     assert seen["launches"] > 0 < seen["casts"]
 
 

@@ -228,7 +228,7 @@ def test_a_template_has_limited_time_and_memory(template: str, problem: str | No
 # --- studies ------------------------------------------------------------------------------------
 
 
-def write_study(folder: Path, model: Path, **prompted: Any) -> None:
+def write_study(model: Path, **prompted: Any) -> None:
     settings = {"trained": False, "max_length": 512}
     study = {
         "study": "s",
@@ -238,41 +238,33 @@ def write_study(folder: Path, model: Path, **prompted: Any) -> None:
         "algorithms": ["baseline"],
         "prompted": [{"model": "chat", "shots": 0, **prompted}],
     }
-    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    Path("study.yaml").write_text(yaml.safe_dump(study))
 
 
 def test_validate_tries_the_templates_of_prompted_models(
-    decoder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    decoder: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_study(tmp_path, copied(decoder, tmp_path / "good", DATED))
+    write_study(copied(decoder, here / "good", DATED))
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
     assert "model chat: its chat template asks for today's date" in capsys.readouterr().err
-    broken = copied(decoder, tmp_path / "broken", CHANGED["syntax"], "chat_template.jinja")
-    write_study(tmp_path, broken)
+    broken = copied(decoder, here / "broken", CHANGED["syntax"], "chat_template.jinja")
+    write_study(broken)
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
     error = capsys.readouterr().err
     assert f"{broken}/chat_template.jinja: The chat template cannot" in error
-    write_study(tmp_path, broken, chat="no")
+    write_study(broken, chat="no")
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
-    write_study(tmp_path, copied(decoder, tmp_path / "user", ONLY_USER))
+    write_study(copied(decoder, here / "user", ONLY_USER))
     assert cli.main(["validate", "--config", "study.yaml"]) == 0
-    write_study(tmp_path, tmp_path / "user", shots=[0, 2])
+    write_study(here / "user", shots=[0, 2])
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
 
 
 def test_prompts_are_not_longer_than_the_model(
-    decoder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    decoder: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = copied(decoder, tmp_path / "m", PLAIN)
-    write_study(tmp_path, folder, max_length=100_000)
+    folder = copied(decoder, here / "m", PLAIN)
+    write_study(folder, max_length=100_000)
     assert cli.main(["validate", "--config", "study.yaml"]) == 4
     error = capsys.readouterr().err
     assert "has positions for" in error and "its max_length in the study is 100000" in error
@@ -281,15 +273,12 @@ def test_prompts_are_not_longer_than_the_model(
         load_prompted_model(spec, str(folder), None, Hardware("float32"))
 
 
-def test_another_template_is_another_evaluation(
-    decoder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_template_is_another_evaluation(decoder: Path, here: Path) -> None:
     """For a prompted model; trainings do not read the template."""
-    monkeypatch.chdir(tmp_path)
 
     def digests(template: str, *, trained: bool) -> tuple[str, ...]:
-        folder = copied(decoder, tmp_path / "m", template, "chat_template.jinja")
-        write_study(tmp_path, folder)
+        folder = copied(decoder, here / "m", template, "chat_template.jinja")
+        write_study(folder)
         study = yaml.safe_load(Path("study.yaml").read_text())
         study["models"][0]["trained"] = trained
         if trained:

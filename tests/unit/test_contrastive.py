@@ -187,10 +187,8 @@ STUDY: dict[str, Any] = {
 }
 
 
-def test_a_fit_per_seed_predicts_tasks_with_one_label(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("here")
+def test_a_fit_per_seed_predicts_tasks_with_one_label() -> None:
     datasets = {"DailyDialog": {"tasks": ["emotion_recognition", "causal_emotion_span_extraction"]}}
     Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "datasets": datasets}))
     study = open_study("study.yaml")

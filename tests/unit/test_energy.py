@@ -48,13 +48,22 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fails", "joules"), [("", 1500.0), ("init", None), ("handle", None), ("read", None)]
+    ("module", "device", "joules"),
+    [
+        (FakeNvml(), CUDA, 1500.0),
+        *((FakeNvml(fails), CUDA, None) for fails in ("init", "handle", "read")),
+        (None, CUDA, None),  # an import of it fails
+        (FakeNvml(), torch.device("cpu"), None),
+    ],
 )
 def test_a_gpu_is_queried_by_its_uuid(
-    fails: str, joules: float | None, monkeypatch: pytest.MonkeyPatch
+    module: FakeNvml | None,
+    device: torch.device,
+    joules: float | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(fails))
-    assert start_energy_meter(CUDA)() == joules
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    assert start_energy_meter(device)() == joules
 
 
 def test_a_gpu_that_stops_to_report(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,17 +80,7 @@ def test_a_shared_gpu_is_counted_by_its_slots(monkeypatch: pytest.MonkeyPatch) -
     assert start_energy_meter(CUDA)() == 750.0
 
 
-def test_without_the_module_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", None)  # an import of it fails
-    assert start_energy_meter(CUDA)() is None
-
-
 def test_the_real_module_where_there_is_no_such_gpu() -> None:
     """No driver, or a driver without a GPU of this UUID."""
     pytest.importorskip("pynvml")
     assert start_energy_meter(CUDA)() is None
-
-
-def test_processors_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
-    assert start_energy_meter(torch.device("cpu"))() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +185,20 @@ def test_every_architecture_gives_its_own_states_with_our_attention(kind: str) -
         torch.testing.assert_close(found[seen], expected[seen], rtol=1e-4, atol=1e-5)
 
 
+def compute_packed_states(
+    model: Any, rows: list[np.ndarray], firsts_only: bool = False
+) -> tuple[Any, Tensor]:
+    """Return packed sequences, and the states of all their tokens or of each first one."""
+    attention.register_attention()
+    model.set_attn_implementation(attention.NAME)
+    causal, first = model.config.model_type == "gpt2", get_first_position(model.config)
+    assert first is not None
+    packed = pack_sequences(rows, CPU, causal=causal, firsts_only=firsts_only)
+    tokens = {"input_ids": packed.ids, "position_ids": packed.positions + first}
+    states = model(**tokens, attention_mask=torch.zeros(PLACEHOLDER), packed=packed)
+    return packed, states.last_hidden_state[0]
+
+
 PACKED = ("bert", "electra", "gpt2", "roberta", "xlm-roberta")
 
 
@@ -192,17 +207,7 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
     model = random_model(kind)
     rows = rows_of(*LENGTHS)
     alone = [model(input_ids=torch.from_numpy(row)[None].long()).last_hidden_state for row in rows]
-    attention.register_attention()
-    model.set_attn_implementation(attention.NAME)
-    packed = pack_sequences(rows, CPU, causal=kind == "gpt2")
-    first = get_first_position(model.config)
-    assert first is not None
-    together = model(
-        input_ids=packed.ids,
-        position_ids=packed.positions + first,
-        attention_mask=torch.zeros(PLACEHOLDER),
-        packed=packed,
-    ).last_hidden_state[0]
+    packed, together = compute_packed_states(model, rows)
     for start, row, expected in zip(packed.layout.starts, rows, alone, strict=True):
         found = together[start : start + len(row)]
         torch.testing.assert_close(found, expected[0], rtol=1e-4, atol=1e-5)
@@ -213,21 +218,15 @@ def test_packed_states_are_those_of_each_sequence_alone(kind: str) -> None:
 def test_first_tokens_by_themselves_are_what_they_are_among_all(
     kind: str, lengths: tuple[int, ...]
 ) -> None:
-    model = random_model(kind)
     attention.register_attention()
+    model = random_model(kind)
     model.set_attn_implementation(attention.NAME)
     narrowed = narrow_last_layer(model)
     assert narrowed == (kind != "gpt2")
     rows = rows_of(*lengths)
     made = []
     for firsts_only in (False, narrowed):
-        packed = pack_sequences(rows, CPU, causal=kind == "gpt2", firsts_only=firsts_only)
-        states = model(
-            input_ids=packed.ids,
-            position_ids=packed.positions + (get_first_position(model.config) or 0),
-            attention_mask=torch.zeros(PLACEHOLDER),
-            packed=packed,
-        ).last_hidden_state[0]
+        packed, states = compute_packed_states(model, rows, firsts_only=firsts_only)
         assert len(states) == (len(rows) if firsts_only else sum(lengths))
         layout = packed.layout
         made.append(states[layout.compute_ranks() if firsts_only else layout.get_first_indices()])

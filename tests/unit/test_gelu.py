@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
-from transformers import T5Config, T5ForConditionalGeneration
+from transformers import T5ForConditionalGeneration
 from transformers.activations import ACT2FN
 
+from architectures import build_config
 from small_models import Loader
 from tasktransfer.layers.gelu import SPELLINGS, use_fused_gelu
 
@@ -31,10 +32,7 @@ def test_values_and_gradients_are_those_of_the_steps(name: str) -> None:
 
 
 def test_the_gated_t5_has_it_too() -> None:
-    config = T5Config(
-        d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, feed_forward_proj="gated-gelu"
-    )
-    model = T5ForConditionalGeneration(config)
+    model = T5ForConditionalGeneration(build_config("t5", feed_forward_proj="gated-gelu"))
     assert stepwise(model)
     use_fused_gelu(model)
     assert not stepwise(model)

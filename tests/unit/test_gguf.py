@@ -20,6 +20,12 @@ from tasktransfer.models.gguf import dequantise_checkpoint
 from tasktransfer.results.revisions import is_hub_name
 
 
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_gguf(tmp_path / "small.gguf")
+    return tmp_path / "small.gguf"
+
+
 def logits(start: str) -> torch.Tensor:
     model = load_pretrained("decoder", start, None)
     with torch.inference_mode():
@@ -43,13 +49,11 @@ def test_weights_are_unpacked_as_they_are_and_written_once(tmp_path: Path) -> No
     assert json.loads((out / "dequantised.json").read_text()) == {"weights": "sha256:x"}
 
 
-def test_a_file_is_named_by_its_content(tmp_path: Path) -> None:
-    first, second = tmp_path / "a.gguf", tmp_path / "b.GGUF"
-    write_gguf(first)
-    write_gguf(second)
-    assert compute_file_digest(first) == compute_file_digest(second)
-    second.write_bytes(first.read_bytes()[:-1] + b"\0\0")
-    assert compute_file_digest(first) != compute_file_digest(second)
+def test_a_file_is_named_by_its_content(file: Path, tmp_path: Path) -> None:
+    write_gguf(other := tmp_path / "b.GGUF")
+    assert compute_file_digest(file) == compute_file_digest(other)
+    other.write_bytes(file.read_bytes()[:-1] + b"\0\0")
+    assert compute_file_digest(file) != compute_file_digest(other)
 
 
 def test_a_file_is_not_a_name_on_the_hub() -> None:
@@ -61,15 +65,11 @@ def test_a_file_is_not_a_name_on_the_hub() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 10, 3000, 0.9])
-def test_a_file_that_is_truncated_is_refused(tmp_path: Path, kept: float) -> None:
-    file = tmp_path / "small.gguf"
-    write_gguf(file)
+def test_a_file_that_is_truncated_is_refused(file: Path, kept: float) -> None:
     content = file.read_bytes()
     file.write_bytes(content[: int(kept if kept > 1 else kept * len(content))])
-    with pytest.raises(
-        ModelError,
-        match=r"small.gguf: The file is damaged or not in GGUF format .* download the file again",
-    ):
+    words = r"small.gguf: The file is damaged or not in GGUF format .* download the file again"
+    with pytest.raises(ModelError, match=words):
         load_pretrained("decoder", str(file), None)
 
 
@@ -82,16 +82,11 @@ def test_a_file_without_weights_is_refused(tmp_path: Path) -> None:
 
 
 def test_validate_reads_it_and_says_what_does_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "small.gguf"
-    write_gguf(file)
-    study = {
-        "study": "gguf",
-        "results": str(tmp_path / "results"),
-        "datasets": {"DailyDialog": {}},
-        "models": [{"name": "m", "family": "decoder", "checkpoint": str(file), "max_length": 100}],
-    }
+    results = str(tmp_path / "results")
+    study = {"study": "gguf", "results": results, "datasets": {"DailyDialog": {}}}
+    model = {"name": "m", "family": "decoder", "checkpoint": str(file), "max_length": 100}
     config = tmp_path / "study.yaml"
     for changes, told in (
         ({}, "ok, study gguf"),
@@ -99,9 +94,7 @@ def test_validate_reads_it_and_says_what_does_not_fit(
         ({"max_length": 500}, "Set max_length to 128 or less"),
         ({"checkpoint": str(tmp_path / "none.gguf")}, "none.gguf does not exist"),
     ):
-        config.write_text(
-            yaml.safe_dump({**study, "models": [{**study["models"][0], **changes}]})  # type: ignore[dict-item]
-        )
+        config.write_text(yaml.safe_dump({**study, "models": [{**model, **changes}]}))
         cli.main(["validate", "--config", str(config)])
         said = capsys.readouterr()
         assert told in said.out + said.err, said.err

@@ -36,10 +36,10 @@ from transformers import (
     AutoModel,
     AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
-    GPT2Config,
     GPT2LMHeadModel,
 )
 
+from architectures import build_config
 from small_models import train_job
 from tasktransfer.core.nodes import Start
 from tasktransfer.core.specs import FAMILIES, Family, Selection, Training
@@ -247,8 +247,7 @@ def test_adapters_of_two_kinds_do_not_start_from_each_other() -> None:
 def gpt2() -> Any:
     """Write a GPT-2 with random weights; its linear layers are transformers' Conv1D."""
     torch.manual_seed(3)
-    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "vocab_size": 50}
-    return GPT2LMHeadModel(GPT2Config(**sizes)).eval()
+    return GPT2LMHeadModel(build_config("gpt2", vocab_size=50)).eval()
 
 
 @pytest.mark.parametrize(

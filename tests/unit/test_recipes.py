@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,16 +112,10 @@ def test_only_encoders_have_heads() -> None:
         parse(changed("models", 0, to={**MODEL, "family": "decoder", "reads": "mean"}))
 
 
-def test_sizes_are_remembered_where_the_model_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    document = {
-        **SMALL,
-        "results": "results",
-        "models": [{**MODEL, "checkpoint": "./unheard-of"}],
-        "training": {"recipe": "auto"},
-    }
+@pytest.mark.usefixtures("here")
+def test_sizes_are_remembered_where_the_model_is_not() -> None:
+    models = [{**MODEL, "checkpoint": "./unheard-of"}]
+    document = {**SMALL, "results": "results", "models": models, "training": {"recipe": "auto"}}
     config = parse(document)
     inputs.cache_revisions(config, {}, {"m": "sha256:1"}, {"m": "1234"})
     read, _ = inputs.find_revisions(config, need_inputs=False)

@@ -106,20 +106,16 @@ def test_a_training_with_two_selections_is_two_trainings_with_one(
         assert record["results"][task] == by_itself["results"][task]
         own = read_record_rows(tmp_path / task / "metrics.json")
         assert select_task_rows(rows, task).to_pylist() == own.to_pylist()
-        losses = [
-            [one["train_loss"] for one in each["training"]["rounds"]]
-            for each in (record, by_itself)
-        ]
-        assert losses[0] == losses[1]
+        rounds = zip(record["training"]["rounds"], by_itself["training"]["rounds"], strict=True)
+        assert all(one["train_loss"] == other["train_loss"] for one, other in rounds)
         kept = get_round_folder(str(tmp_path / "together"), "best", (task,))
         usual = get_round_folder(str(tmp_path / task), "best", (task,))
         assert same(weights(Path(kept)), weights(Path(usual))) == weights(Path(usual)).keys()
         tuned = replace(stage, train_tasks=(task,), starts=(Start(stage),))
         again = [train_job(small, tuned, tmp_path / "tuned", (folder,)) for folder in (kept, usual)]
         for part in ("training", "results"):
-            assert (
-                select_comparable_parts(again[0])[part] == select_comparable_parts(again[1])[part]
-            )
+            first, second = (select_comparable_parts(each)[part] for each in again)
+            assert first == second
 
 
 def test_a_training_is_repeated_for_a_selection_and_loses_none(small: Path, tmp_path: Path) -> None:
@@ -137,10 +133,7 @@ def test_a_training_is_repeated_for_a_selection_and_loses_none(small: Path, tmp_
 
 def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None:
     """Merged encoders and the head of one; only the other head is trained."""
-    firsts = [
-        small_stage(EMOTIONS, training=TRAINING, kind="first"),
-        small_stage(NLI, training=TRAINING, kind="first"),
-    ]
+    firsts = [small_stage(task, training=TRAINING, kind="first") for task in (EMOTIONS, NLI)]
     folders = [tmp_path / stage.select_on[0] for stage in firsts]
     for stage, folder in zip(firsts, folders, strict=True):
         train_job(small, stage, folder)
@@ -150,30 +143,23 @@ def test_a_stage_of_parts_of_several_others(small: Path, tmp_path: Path) -> None
         Start(firsts[1], parts=("encoder",), merged="mean"),
         Start(firsts[0], parts=(f"head.{EMOTIONS}",)),
     )
-    stage = small_stage(
-        NLI,
-        selection=Selection((EMOTIONS, NLI), "loss"),
-        starts=starts,
-        trains=(f"head.{NLI}",),
-        training=TRAINING,
-        tests=(EMOTIONS, NLI),
-    )
+    both = (EMOTIONS, NLI)
+    parts = {"starts": starts, "trains": (f"head.{NLI}",), "tests": both}
+    stage = small_stage(NLI, selection=Selection(both, "loss"), training=TRAINING, **parts)
     places = tuple(str(folders[i] / "checkpoint") for i in (0, 1, 0))
     record = train_job(small, stage, tmp_path / "panel", places)
     assert record["node"]["parents"] == [first.digest for first in firsts]
-    assert {*record["results"]} == {EMOTIONS, NLI}
+    assert {*record["results"]} == {*both}
     (chosen,) = record["training"]["selections"]
     assert chosen["dev_score"] == min(chosen["scores"])
     encoders = [load_file(folder / "checkpoint" / "model.safetensors") for folder in folders]
-    chosen_by_both = get_selected_round_folder(tmp_path / "panel" / "checkpoint", (EMOTIONS, NLI))
+    chosen_by_both = get_selected_round_folder(tmp_path / "panel" / "checkpoint", both)
     merged = load_file(chosen_by_both / "model.safetensors")
     for name, tensor in merged.items():
         mean = torch.stack([encoder[name] for encoder in encoders]).mean(0)
         assert torch.equal(tensor, mean), name
-    heads = [
-        load_file(folder / "heads.safetensors")
-        for folder in (*(each / "checkpoint" for each in folders), chosen_by_both)
-    ]
+    saved = (*(each / "checkpoint" for each in folders), chosen_by_both)
+    heads = [load_file(folder / "heads.safetensors") for folder in saved]
     for part in ("weight", "bias"):
         assert torch.equal(heads[2][f"{EMOTIONS}.{part}"], heads[0][f"{EMOTIONS}.{part}"])
         assert not torch.equal(heads[2][f"{NLI}.{part}"], heads[1][f"{NLI}.{part}"])
@@ -183,10 +169,8 @@ def test_a_round_that_was_not_kept_is_named_with_those_that_were(tmp_path: Path)
     for number in (0, 9, 10):
         (tmp_path / "rounds" / str(number)).mkdir(parents=True)
     assert find_round_folder(get_round_folder(str(tmp_path), 9)).endswith("rounds/9")
-    with pytest.raises(
-        ModelError,
-        match=r"rounds/11: The checkpoint of this round was not kept \(kept rounds: 0, 9, 10\)",
-    ):
+    words = r"rounds/11: The checkpoint of this round was not kept \(kept rounds: 0, 9, 10\)"
+    with pytest.raises(ModelError, match=words):
         find_round_folder(get_round_folder(str(tmp_path), 11))
     with pytest.raises(ModelError, match=r"no round was kept.*keep: every"):
         find_round_folder(get_round_folder(str(tmp_path / "other"), 1))

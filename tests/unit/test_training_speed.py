@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import BertModel, GPT2LMHeadModel, T5ForConditionalGeneration
 
+from architectures import build_config
 from benchmarks.training_speed import compare, flops, matrix_rate, table
 from benchmarks.training_speed.__main__ import main
 from benchmarks.training_speed.cases import CASES, compute_volume, parse_case
@@ -163,15 +165,10 @@ def counted(work: Any) -> int:
 
 
 def test_bert_as_torch_counts_it_forward_and_backward() -> None:
-    from transformers import BertConfig, BertModel  # noqa: PLC0415
-
-    config = BertConfig(
-        vocab_size=50, hidden_size=16, num_hidden_layers=3, num_attention_heads=2,
-        intermediate_size=40,
-    )  # fmt: skip
+    config = build_config("bert", num_hidden_layers=3)
     model = BertModel(config)
     model.set_attn_implementation("eager")
-    head = torch.nn.Linear(16, 7)
+    head = torch.nn.Linear(config.hidden_size, 7)
     ids = torch.randint(50, (2, 11))
     expected = flops.count_encoder_flops(
         flops.read_shape(config.to_dict()), ints(11, 11), span=False, width=7
@@ -182,9 +179,7 @@ def test_bert_as_torch_counts_it_forward_and_backward() -> None:
 
 
 def test_gpt2_as_torch_counts_it() -> None:
-    from transformers import GPT2Config, GPT2LMHeadModel  # noqa: PLC0415
-
-    config = GPT2Config(vocab_size=50, n_embd=16, n_layer=2, n_head=2, n_positions=64)
+    config = build_config("gpt2", vocab_size=50)
     model = GPT2LMHeadModel(config)
     model.set_attn_implementation("eager")
     ids = torch.randint(50, (1, 13))
@@ -194,12 +189,8 @@ def test_gpt2_as_torch_counts_it() -> None:
 
 @pytest.mark.parametrize("kind", ["relu", "gated-gelu"])
 def test_t5_as_torch_counts_it(kind: str) -> None:
-    from transformers import T5Config, T5ForConditionalGeneration  # noqa: PLC0415
-
-    config = T5Config(
-        vocab_size=50, d_model=16, d_kv=6, d_ff=40, num_layers=2, num_decoder_layers=3,
-        num_heads=2, feed_forward_proj=kind, decoder_start_token_id=0,
-    )  # fmt: skip
+    sizes = {"vocab_size": 50, "d_kv": 6, "num_decoder_layers": 3, "decoder_start_token_id": 0}
+    config = build_config("t5", feed_forward_proj=kind, **sizes)
     model = T5ForConditionalGeneration(config)
     model.set_attn_implementation("eager")
     ids, labels = torch.randint(50, (1, 13)), torch.randint(50, (1, 4))
