@@ -1,4 +1,4 @@
-"""Declarations of the regret table and its figure, for designs with selectors.
+"""Declarations of the frames ``selectors`` and ``regret``, their table and their figure.
 
 This module does not import pandas or matplotlib, because the Snakefile imports it.
 """
@@ -18,6 +18,64 @@ from tasktransfer.present.columns import (
 )
 from tasktransfer.present.declared import Figure, FlatTable, Table
 from tasktransfer.present.numbers import SCORES
+from tasktransfer.results.frames import NUMBER, TEXT, WHOLE, Column, Columns
+
+VALUES: Columns = (
+    ("dataset", TEXT, "dataset"),
+    ("model", TEXT, "model, by its name in the study"),
+    ("algorithm", TEXT, "algorithm whose transfers were read; empty if no transfers were read"),
+    ("selector", TEXT, "name of the selector"),
+    ("source", TEXT, "source task"),
+    ("target", TEXT, "target task"),
+    ("seed", WHOLE, "seed of the baselines, probes or transfers that were read"),
+    ("value", NUMBER, "value in the selector's unit, higher is better; NaN if missing"),
+    ("reason", TEXT, "why the value is missing; null if it is not"),
+    ("seconds", NUMBER, "cost in seconds; costs common to several pairs are divided"),
+    ("tokens", NUMBER, "cost in model tokens; costs common to several pairs are divided"),
+)
+
+RANDOM, SOURCE_MEAN = "random", "source_mean"
+"""Selectors that every other selector is compared with."""
+
+
+def _list_difference_columns(reference: str) -> tuple[Column, ...]:
+    return (
+        (f"to_{reference}", NUMBER, f"value minus the value of {reference}, paired by target"),
+        (f"to_{reference}_low", NUMBER, "lower end of its 95 % interval"),
+        (f"to_{reference}_high", NUMBER, "upper end of that interval"),
+        (f"to_{reference}_p", NUMBER, "two-sided p of no difference; NaN without a test"),
+        (f"to_{reference}_q", NUMBER, "p adjusted for the selectors of the group"),
+    )
+
+
+REGRET: Columns = (
+    ("dataset", TEXT, "dataset of targets and sources; `all` for all datasets together"),
+    ("model", TEXT, "name of the model in the config"),
+    ("algorithm", TEXT, "transfer algorithm whose scores evaluate the rankings"),
+    ("selector", TEXT, "selector that ranks the sources"),
+    (
+        "measure",
+        TEXT,
+        "regret@k (best of k) or mean_regret@k, in points or with %; ndcg_rank, ndcg_percent, "
+        "ndcg_fraction; spearman",
+    ),
+    ("value", NUMBER, "mean over targets; ties of a selector are in random order"),
+    ("low", NUMBER, "lower end of its 95 % interval over targets and seeds"),
+    ("high", NUMBER, "upper end of the interval; NaN with one target"),
+    (
+        "floor",
+        NUMBER,
+        "noise floor: the sources ranked by half of the seeds, evaluated with the other half; NaN "
+        "with one seed",
+    ),
+    *_list_difference_columns(RANDOM),
+    *_list_difference_columns(SOURCE_MEAN),
+    ("n_targets", WHOLE, "number of targets with at least two sources"),
+    ("n_seeds", WHOLE, "number of seeds of the evaluating scores"),
+    ("missing", NUMBER, "fraction of pairs without a value, 0-1; they are ranked last"),
+    ("seconds", NUMBER, "total time to compute its values, seconds; NaN if unknown"),
+)
+
 
 if TYPE_CHECKING:
     from tasktransfer.selection import figure, regret

@@ -21,7 +21,7 @@ from tasktransfer.present.kit.style import (
 )
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.metadata import Metadata
-from tasktransfer.selection.columns import RANDOM
+from tasktransfer.selection.declared import RANDOM
 from tasktransfer.selection.regret import LEADING, select_leading_rows
 
 LEAST_SECONDS = 0.1
@@ -44,7 +44,7 @@ def plot_regret(
     """Draw regret against cost in one panel per model and algorithm.
 
     Args:
-        table: columns of ``selection.columns.REGRET``. With several datasets, only the rows over
+        table: columns of ``selection.declared.REGRET``. With several datasets, only the rows over
             all of them are drawn.
         label: function from an algorithm to its label.
     """

@@ -23,7 +23,7 @@ from tasktransfer.errors import ConfigError, DataError, format_location, format_
 from tasktransfer.files.csv_file import CsvFile, open_csv
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.store import build_frame
-from tasktransfer.selection.columns import REGRET
+from tasktransfer.selection.declared import REGRET
 from tasktransfer.selection.judging import RANDOM, SOURCE_MEAN, Judgement, Mean, judge_selectors
 from tasktransfer.selection.measures import KS
 from tasktransfer.selection.regret import GROUP
@@ -78,7 +78,7 @@ def compute_file_regret(path: Path, ks: tuple[int, ...] = ()) -> tuple[pd.DataFr
 
 
 def compute_regret(matrices: Sequence[Matrix], ks: tuple[int, ...]) -> pd.DataFrame:
-    """Compute the columns ``selection.columns.REGRET`` for each matrix."""
+    """Compute the columns ``selection.declared.REGRET`` for each matrix."""
     every = show_progress(matrices, "judging selectors")
     return build_frame([row for matrix in every for row in _build_regret_rows(matrix, ks)], REGRET)
 

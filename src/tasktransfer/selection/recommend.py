@@ -20,7 +20,7 @@ from tasktransfer.datasets import DATASETS, get_task, resolve_task
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import format_table
 from tasktransfer.present.numbers import format_interval, format_p_value
-from tasktransfer.selection.columns import RANDOM
+from tasktransfer.selection.declared import RANDOM
 from tasktransfer.selection.evidence import (
     add_source_mean,
     collect_dev_gains,

@@ -20,7 +20,7 @@ from tasktransfer.present.numbers import (
     is_missing,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.selection.columns import RANDOM, SOURCE_MEAN
+from tasktransfer.selection.declared import RANDOM, SOURCE_MEAN
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"

@@ -25,7 +25,7 @@ from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.store import build_frame
 from tasktransfer.selection.choose import select_dev_deltas
-from tasktransfer.selection.columns import VALUES
+from tasktransfer.selection.declared import VALUES
 from tasktransfer.selection.inputs import SelectorInput
 from tasktransfer.selection.judging import compute_source_means
 from tasktransfer.selection.matrix import Matrix, build_cube, compute_regret, join_matrices
@@ -159,7 +159,7 @@ def group_transfers(tables: Tables) -> Iterator[Group]:
 
 
 def compute_study_regret(tables: Tables, values: pd.DataFrame) -> pd.DataFrame:
-    """Compute ``selection.columns.REGRET`` for each dataset and for all datasets together."""
+    """Compute ``selection.declared.REGRET`` for each dataset and for all datasets together."""
     matrices = [_build_matrix(group, values) for group in group_transfers(tables)]
     together: dict[tuple[str, str], list[Matrix]] = {}
     for matrix in matrices:

@@ -8,7 +8,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.results.store import read_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.choose import compute_mean_ranks, pick_best_names
-from tasktransfer.selection.columns import VALUES
+from tasktransfer.selection.declared import VALUES
 
 
 def select_first_sources(study: Study, dataset: str, model: str, selector: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.runs import BASELINE, is_reference
 from tasktransfer.results.frames import FLAG, NUMBER, TEXT, TEXTS, WHOLE, WHOLES, Columns, Frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.columns import REGRET, VALUES
+from tasktransfer.selection.declared import REGRET, VALUES
 from tasktransfer.tasks.card import SINGLE_LABEL
 
 if TYPE_CHECKING:

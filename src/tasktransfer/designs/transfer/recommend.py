@@ -27,7 +27,7 @@ from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.records import read_record
 from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.columns import VALUES
+from tasktransfer.selection.declared import VALUES
 from tasktransfer.selection.evidence import build_evidence, list_targets, read_shipped_evidence
 from tasktransfer.selection.expected_gain import FEWEST_TARGETS
 from tasktransfer.selection.inputs import SelectorInput
