@@ -19,7 +19,7 @@ import pandas as pd
 from tasktransfer.designs.panel.statistics import build_rated_sets
 from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.stats.clustered import resample_spearman
 
 METHODS = ("panel", "panel-mean", "single", "twin", "single-leaky", "twin-leaky", "untrained")

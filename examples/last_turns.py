@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tasktransfer.data.recipes import Ingredients
     from tasktransfer.results.collect import Collected
-    from tasktransfer.results.metadata import Metadata
+    from tasktransfer.results.store import Metadata
 
 UNCUT, RECIPE = "whole", "last_turns"
 ABOUT = ("dataset", "task", "turns")

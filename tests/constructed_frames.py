@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.results.frames import Frame, Frames, LazyFrames
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 
 NO_STUDY: Any = None
 

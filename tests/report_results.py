@@ -22,8 +22,7 @@ from tasktransfer.designs.transfer.collect import (
     make_sizes,
 )
 from tasktransfer.results.frames import Frames, list_column_names
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 from transfer_frames import COLUMNS, construct_frames
 
 ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tasktransfer.results.collect import Collected
     from tasktransfer.results.frames import Frames
-    from tasktransfer.results.metadata import Metadata
+    from tasktransfer.results.store import Metadata
 
 DATASET, FIRST, SECOND = "DailyDialog", "dialogue_act_classification", "topic_classification"
 ABOUT = ("task",)

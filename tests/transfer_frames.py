@@ -15,8 +15,7 @@ from tasktransfer.results import frame_files
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.common_frames import build_common_columns
 from tasktransfer.results.frames import COMMON, Frames, is_always_planned
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 from tasktransfer.results.study import Study
 
 COLUMNS = {**build_common_columns(ABOUT), **{frame.name: frame.columns for frame in FRAMES}}

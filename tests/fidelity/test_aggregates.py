@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.tables.multi_source_tables import compute_mul
 from tasktransfer.designs.transfer.tables.table2 import compute_aggregates
 from tasktransfer.present.marks import format_notes, list_marks
 from tasktransfer.present.printed import to_latex, to_markdown
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 # Two seeds, three tasks. Score of source -> target with seed 0 and with seed 1.
 BASELINES = {"a": (40.0, 42.0), "b": (50.0, 50.0), "c": (60.0, 64.0)}

@@ -27,7 +27,7 @@ from tasktransfer.designs.transfer.tables.paper_tables import (
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.operate.missing_inputs import require_available_data
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 

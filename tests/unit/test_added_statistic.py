@@ -15,8 +15,7 @@ from tasktransfer.designs.transfer import frames as transfer
 from tasktransfer.results.common_frames import build_common_columns
 from tasktransfer.results.frame_files import read_frames, write_statistic_frames
 from tasktransfer.results.frames import Frame, list_column_names
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame, write_frame
+from tasktransfer.results.store import Metadata, build_frame, write_frame
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "extending.md"
 ROWS = {

@@ -20,8 +20,7 @@ from tasktransfer.designs.challenge.submit import SubmissionOptions as Options
 from tasktransfer.designs.challenge.submit import write_submission
 from tasktransfer.designs.transfer.runs import select_transfer_runs
 from tasktransfer.errors import ConfigError, RecordError
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame, write_frame
+from tasktransfer.results.store import Metadata, build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.values import VALUES
 

@@ -31,7 +31,7 @@ from tasktransfer.designs.transfer.shown import FIGURES, declare_analysis
 from tasktransfer.errors import ConfigError
 from tasktransfer.present.declared import Analysis, Figure
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"

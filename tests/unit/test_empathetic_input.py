@@ -30,8 +30,7 @@ from tasktransfer.designs.empathetic.sources.dialogues import EMPATHETIC_DIALOGU
 from tasktransfer.errors import ConfigError, DataError, TrainingError
 from tasktransfer.fits import fast_text, get_learner, load_classifier
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame, write_frame
+from tasktransfer.results.store import Metadata, build_frame, write_frame
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.checks import find_instance_problem
 

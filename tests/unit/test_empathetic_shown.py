@@ -30,7 +30,7 @@ from tasktransfer.designs.empathetic.printed import (
 from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.present.tables import AbsentOutput, PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.results.study import Study
 
 LAPTOP = Path(__file__).resolve().parents[2] / "workflow" / "presets" / "empathetic-laptop.yaml"

@@ -24,7 +24,7 @@ from tasktransfer.operate.pack import pack_results
 from tasktransfer.operate.pilot import count_unfinished_nodes, find_shard
 from tasktransfer.operate.status import ProgressWatcher
 from tasktransfer.operate.status_text import as_text
-from tasktransfer.results.finished import describe_missing_files, inspect_nodes
+from tasktransfer.results.node_folders import describe_missing_files, inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.schema import PROJECTION

@@ -16,7 +16,7 @@ from finished_stages import TASKS, finish_all, opened
 from tasktransfer import cli
 from tasktransfer.operate.pilot import count_unfinished_nodes
 from tasktransfer.results import damage
-from tasktransfer.results.finished import inspect_nodes, is_finished
+from tasktransfer.results.node_folders import inspect_nodes, is_finished
 
 NAMED = {"dataset": "DailyDialog", "target": TASKS[2], "sources": TASKS[:2]}
 KEYS = {

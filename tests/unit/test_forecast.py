@@ -25,7 +25,7 @@ from tasktransfer.operate.forecast.rates import Rates, find_card_rates, measure_
 from tasktransfer.operate.forecast.speed import PROCESS_SECONDS
 from tasktransfer.operate.overview import WORKFLOW_SECONDS, summarise_study
 from tasktransfer.operate.overview_text import as_text
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.files.locks import try_lock
 from tasktransfer.operate.garbage import Garbage, find_garbage, remove_garbage
 from tasktransfer.operate.garbage_text import as_text
-from tasktransfer.results.finished import is_finished
+from tasktransfer.results.node_folders import is_finished
 from tasktransfer.results.state import claim_folder
 from tasktransfer.results.study import Study
 

@@ -22,8 +22,7 @@ from tasktransfer.designs.empathetic.shown import TABLES, build_analysis
 from tasktransfer.errors import ConfigError, DataError
 from tasktransfer.present.tables import PrintedTable, build_printed_table
 from tasktransfer.results.frames import Frame, Frames
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 from tasktransfer.results.study import Study
 from tasktransfer.stats.rater_agreement import Counts, estimate_agreement
 

@@ -18,7 +18,7 @@ from tasktransfer.errors import ConfigError
 from tasktransfer.operate import merge as merging
 from tasktransfer.operate.merge import merge_results
 from tasktransfer.operate.merge_text import as_text, find_error
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
 from tasktransfer.results.state import claim_folder, read_history

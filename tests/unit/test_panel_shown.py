@@ -28,8 +28,7 @@ from tasktransfer.designs.panel.source_runs import (
 )
 from tasktransfer.present.columns import make_estimate_column
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 
 PERSONA = ("Persona_USR", "Persona_Zhao", "Persona_DSTC10", "ConvAI2_GRADE")
 

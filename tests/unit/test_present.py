@@ -42,7 +42,7 @@ from tasktransfer.present.tables import (
     write_tables,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 REAL = Metadata("s", "0" * 64, False, 1, order={"set": ["A", "B"]})
 GENERATED = replace(REAL, synthetic=True)

@@ -39,8 +39,13 @@ from tasktransfer.present.printed import (
     write_table,
 )
 from tasktransfer.results.frames import NUMBER, TEXT, WHOLES
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import build_frame, read_frame, read_statistic_frame, write_frame
+from tasktransfer.results.store import (
+    Metadata,
+    build_frame,
+    read_frame,
+    read_statistic_frame,
+    write_frame,
+)
 
 REAL = Metadata(study="a_study", config_digest="0", synthetic=False, records=1)
 METADATA = Metadata(study="a_study", config_digest="0", synthetic=True, records=1)

@@ -31,10 +31,10 @@ from tasktransfer.models.representation import (
     compute_layer_representations,
     compute_representations,
 )
-from tasktransfer.results import layer_folders
+from tasktransfer.results import node_folders
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.layer_folders import get_layer_folder_name, list_needed_layer_folders
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.node_folders import get_layer_folder_name, list_needed_layer_folders
+from tasktransfer.results.store import Metadata
 
 CPU = torch.device("cpu")
 TEXTS = [f"I am glad today , {'very ' * (number % 7)}much so" for number in range(10)]
@@ -182,9 +182,9 @@ def test_the_first_fit_computes_all_layers_and_the_others_read_them(
     (folder / "2.npy").unlink()
     read_layer(study, next(f for f in fits if f.settings["layer"] == 2), model, TEXTS)
     assert calls[1:] == [("mean", [2])]
-    monkeypatch.setattr(layer_folders, "is_finished", lambda study, fit: False)
+    monkeypatch.setattr(node_folders, "is_finished", lambda study, fit: False)
     assert {*list_needed_layer_folders(study)} == {str(folder)}
-    monkeypatch.setattr(layer_folders, "is_finished", lambda study, fit: isinstance(fit, Fit))
+    monkeypatch.setattr(node_folders, "is_finished", lambda study, fit: isinstance(fit, Fit))
     assert not [*list_needed_layer_folders(study)]
 
 

@@ -26,7 +26,7 @@ from tasktransfer.designs.probes.printed import (
 from tasktransfer.designs.probes.substitutes import list_recorded_substitutes, list_substitutes
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import Scored, score_tallies
 from tasktransfer.stats.grouped_correlation import compute_grouped_correlation

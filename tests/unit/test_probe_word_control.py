@@ -19,7 +19,7 @@ from tasktransfer.designs.probes.printed import summarise_above_words
 from tasktransfer.metrics import open_labels
 from tasktransfer.metrics.measures import MEASURES
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.stats.cells import Scored, score_tallies
 
 PROBES = ("RecentTopic", "AllSlots", "Coin")

@@ -39,9 +39,8 @@ from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.jobs.reference_job import predict_tasks
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.rows import Row, read_rows, write_rows
-from tasktransfer.results.store import build_frame, write_frame
+from tasktransfer.results.store import Metadata, build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.values import leave_out_unlearned_targets
 from tasktransfer.tasks.card import Instance

@@ -13,7 +13,7 @@ import pytest
 from tasktransfer.cli import main
 from tasktransfer.errors import DataError
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.selection.figure import plot_regret, plot_study_regret
 from tasktransfer.selection.matrix import compute_file_regret

@@ -26,7 +26,7 @@ from tasktransfer.operate.pace import Piece, estimate_pace
 from tasktransfer.operate.status import ProgressWatcher, read_progress
 from tasktransfer.operate.status_text import as_text
 from tasktransfer.results import damage
-from tasktransfer.results.finished import read_folder_state, read_node_state
+from tasktransfer.results.node_folders import read_folder_state, read_node_state
 from tasktransfer.results.state import claim_folder, is_in_use, record_event, try_to_claim_folder
 from tasktransfer.results.study import Study
 

@@ -30,7 +30,7 @@ from tasktransfer.evaluation.instance_predictions import predict_outcome_numbers
 from tasktransfer.jobs import node_jobs
 from tasktransfer.metrics.measures import compute_spearman
 from tasktransfer.models.adapters import ADAPTERS_FILE
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import Instance
 from tasktransfer.training.tiny import build_tiny_model

@@ -14,7 +14,7 @@ from tasktransfer.jobs.snakemake_call import (
     get_rerun_triggers,
     read_snakemake_call,
 )
-from tasktransfer.results.finished import is_finished, save_check_cache
+from tasktransfer.results.node_folders import is_finished, save_check_cache
 from tasktransfer.errors import CONSOLE
 from tasktransfer.results.state import CALL as CALL_VARIABLE
 from tasktransfer.training.host import WORKFLOW

@@ -30,7 +30,7 @@ from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, get_task
 from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.results.finished import has_valid_record
+from tasktransfer.results.node_folders import has_valid_record
 from tasktransfer.results.records import get_selected_round, read_record
 from tasktransfer.results.rows import read_record_rows, select_task_rows
 from tasktransfer.results.store import read_statistic_frame

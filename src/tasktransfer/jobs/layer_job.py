@@ -14,7 +14,7 @@ from tasktransfer.core.specs import ModelSpec
 from tasktransfer.files import replace_file
 from tasktransfer.files.locks import lock_path
 from tasktransfer.jobs import inputs
-from tasktransfer.results.layer_folders import LAYER, get_layer_folder_name
+from tasktransfer.results.node_folders import LAYER, get_layer_folder_name
 from tasktransfer.results.study import Study
 
 

@@ -20,7 +20,7 @@ from tasktransfer.core.references import OF_A_MODEL
 from tasktransfer.core.runs import add_ancestors
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.errors import ConfigError
-from tasktransfer.results.finished import (
+from tasktransfer.results.node_folders import (
     describe_missing_files,
     describe_missing_rounds,
     describe_unmade_selections,

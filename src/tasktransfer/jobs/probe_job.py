@@ -18,7 +18,7 @@ from tasktransfer.fits.probes import ProbeInputs, ProbeResults
 from tasktransfer.jobs import inputs
 from tasktransfer.jobs.layer_job import read_layer
 from tasktransfer.jobs.needs import list_released_models
-from tasktransfer.results.layer_folders import LAYER
+from tasktransfer.results.node_folders import LAYER
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS, Instance
 

@@ -181,7 +181,7 @@ def _report_missing_torch(study: Study | None) -> Check:
 
 
 def _has_unfinished_trainings(study: Study) -> bool:
-    from tasktransfer.results.finished import has_valid_record  # noqa: PLC0415  # reads records: pyarrow
+    from tasktransfer.results.node_folders import has_valid_record  # noqa: PLC0415  # reads records: pyarrow
 
     return study.has_unknown_inputs or not all(
         has_valid_record(study, stage) for stage in study.plan.stages

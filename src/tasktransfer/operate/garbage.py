@@ -25,9 +25,15 @@ from tasktransfer.files import locks
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.forecast.disk import format_bytes, measure_bytes
 from tasktransfer.operate.offered_records import PARAMETERS
-from tasktransfer.results import layer_folders
-from tasktransfer.results.finished import is_needed
-from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
+from tasktransfer.results.node_folders import (
+    LAYERS,
+    LAYOUT,
+    NodeFolder,
+    is_needed,
+    is_through_link,
+    iterate_node_folders,
+    list_needed_layer_folders,
+)
 from tasktransfer.results.records import list_parts, read_record
 from tasktransfer.results.state import (
     CLAIM,
@@ -60,7 +66,7 @@ _ROOMS = frozenset(Path(room).name for room in LAYOUT)
 _CACHES = {
     "data": re.compile(r"^tiny-world-[0-9a-f]{12}$"),
     "data/instances": re.compile(r"^[A-Za-z]+-[0-9a-f]{12}-(few|full)$"),
-    layer_folders.FOLDER: re.compile(r"^[0-9a-f]{12}$"),
+    LAYERS: re.compile(r"^[0-9a-f]{12}$"),
     "models": re.compile(r"^.+-[0-9a-f]{12}$"),
 }
 _CACHE_KINDS: dict[str, GarbageKind] = {"models": "models of other settings"}
@@ -307,7 +313,7 @@ def _list_needed_caches(study: Study) -> Iterator[str]:
         yield from study.tiny_texts
     for dataset in study.config.dataset_names:
         yield study.get_instances_folder(dataset)
-    yield from layer_folders.list_needed_layer_folders(study)
+    yield from list_needed_layer_folders(study)
     yield from study.encoded_folders
 
 

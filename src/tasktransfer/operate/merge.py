@@ -30,8 +30,14 @@ from tasktransfer.operate.offered_records import (
 )
 from tasktransfer.results.comparing import list_differences
 from tasktransfer.results.damage import find_damage, set_files_aside
-from tasktransfer.results.finished import has_valid_record, is_needed
-from tasktransfer.results.places import LAYOUT, NodeFolder, is_through_link, iterate_node_folders
+from tasktransfer.results.node_folders import (
+    LAYOUT,
+    NodeFolder,
+    has_valid_record,
+    is_needed,
+    is_through_link,
+    iterate_node_folders,
+)
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     list_written_parts,

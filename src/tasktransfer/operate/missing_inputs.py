@@ -21,7 +21,7 @@ from tasktransfer.files import json_text, replace_file
 from tasktransfer.jobs.needs import list_released_models
 from tasktransfer.operate.forecast.sizes import read_manifest
 from tasktransfer.operate.shortages import find_shortages
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.revisions import find_missing_checkpoint, is_generated
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.card import SPLITS

@@ -10,7 +10,7 @@ from tasktransfer.errors import RecordError
 from tasktransfer.files.json_text import read_tensor_shapes
 from tasktransfer.results.artefacts import check_artefacts as checked_artefacts
 from tasktransfer.results.damage import Artefacts, find_damage
-from tasktransfer.results.places import NodeFolder, compute_node_path
+from tasktransfer.results.node_folders import NodeFolder, compute_node_path
 from tasktransfer.results.records import (
     describe_unrecorded_selections,
     list_parts,

@@ -29,7 +29,7 @@ from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.other_nodes import is_answered_by_endpoint
 from tasktransfer.operate.forecast.rates import Device, Rates
 from tasktransfer.operate.missing_inputs import list_missing_inputs
-from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
+from tasktransfer.results.node_folders import NodesOnDisk, inspect_nodes
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import list_devices

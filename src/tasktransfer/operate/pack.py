@@ -23,7 +23,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.coded_answers import remove_quotations
 from tasktransfer.operate.offered_records import check_files, read_offered_record
-from tasktransfer.results.places import iterate_node_folders
+from tasktransfer.results.node_folders import iterate_node_folders
 from tasktransfer.results.rows import COLUMNS, read_rows
 from tasktransfer.results.schema import PROJECTION, Record
 from tasktransfer.results.state import RECORD

@@ -21,7 +21,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Node, Stage
 from tasktransfer.core.runs import add_ancestors
 from tasktransfer.errors import ConfigError
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.study import Study
 
 Shard = tuple[str, int]

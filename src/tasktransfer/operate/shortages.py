@@ -13,7 +13,7 @@ from math import ceil
 
 from tasktransfer.core.nodes import Data, Evaluation, Node, Stage
 from tasktransfer.operate.forecast.sizes import read_manifest
-from tasktransfer.results.finished import inspect_nodes
+from tasktransfer.results.node_folders import inspect_nodes
 from tasktransfer.results.study import Study
 
 

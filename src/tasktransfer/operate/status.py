@@ -40,7 +40,7 @@ from tasktransfer.operate.pace import (
     find_ended_trainings,
     parse_time,
 )
-from tasktransfer.results.finished import NodesOnDisk, inspect_nodes
+from tasktransfer.results.node_folders import NodesOnDisk, inspect_nodes
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.state import (
     HISTORY,

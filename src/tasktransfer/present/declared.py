@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tasktransfer.present.html import HtmlTable
     from tasktransfer.present.printed import Layout
     from tasktransfer.results.collect import Collected
-    from tasktransfer.results.metadata import Metadata
+    from tasktransfer.results.store import Metadata
 
 SECTIONS = {
     "answer": "Answer",

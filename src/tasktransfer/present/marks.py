@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 SUBSTITUTE = "substitute: "
 """Prefix of a study's facts that name a substitute for an input of the paper."""

@@ -26,8 +26,7 @@ from pandas.api.types import is_object_dtype, is_string_dtype
 from tasktransfer.errors import escape_line
 from tasktransfer.files import replace_file
 from tasktransfer.present.numbers import format_count, format_score, is_missing
-from tasktransfer.results.metadata import Metadata
-from tasktransfer.results.store import write_arrow
+from tasktransfer.results.store import Metadata, write_arrow
 
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
 """Full-width signs also begin formulas in Chinese, Japanese and Korean spreadsheets."""

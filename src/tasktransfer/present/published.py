@@ -18,7 +18,7 @@ import pandas as pd
 from tasktransfer.present.columns import DIFFERENCE, DIFFERS, PUBLISHED
 from tasktransfer.present.marks import describe_setting_differences
 from tasktransfer.present.numbers import OTHERWISE, is_missing
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 Names = Callable[[Mapping[str, Any]], Any]
 """A row of ours → its name in a column of the paper; None if the paper does not have it."""

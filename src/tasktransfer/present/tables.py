@@ -42,7 +42,7 @@ from tasktransfer.present.printed import (
 )
 from tasktransfer.present.published import list_published_notes
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 Words = tuple[str, ...]
 FILES = (("CSV", "csv", "csv"), ("LaTeX", "tex", "plain"), ("Markdown", "md", "markdown"))

@@ -29,9 +29,8 @@ from tasktransfer.files import replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.metrics.texts import clear_caches
 from tasktransfer.results.compact import SharedParts, compact_record
-from tasktransfer.results.finished import inspect_node, save_check_cache
 from tasktransfer.results.mixtures import Comparison, iterate_facts
-from tasktransfer.results.places import find_misplaced_records
+from tasktransfer.results.node_folders import find_misplaced_records, inspect_node, save_check_cache
 from tasktransfer.results.records import (
     NOUNS,
     PLURALS,

@@ -12,7 +12,6 @@ from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.errors import format_quantity
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.costs import compute_hours, describe_hardware
-from tasktransfer.results.finished import read_node_state
 from tasktransfer.results.frames import (
     COMMON,
     FLAG,
@@ -24,10 +23,11 @@ from tasktransfer.results.frames import (
     Frame,
     Frames,
 )
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.node_folders import read_node_state
 from tasktransfer.results.records import NOUNS, find_selection, get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
+from tasktransfer.results.store import Metadata
 from tasktransfer.tasks.card import SPLITS
 
 Values = tuple[Any, ...]

@@ -28,8 +28,8 @@ from tasktransfer.results.frames import (
     find_planned_frames,
     list_column_names,
 )
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.store import (
+    Metadata,
     build_frame,
     read_frame,
     read_statistic_frame,

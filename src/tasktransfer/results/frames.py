@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tasktransfer.results.collect import Collected
-    from tasktransfer.results.metadata import Metadata
+    from tasktransfer.results.store import Metadata
 
 TEXT, NUMBER, WHOLE, FLAG = "string", "double", "int64", "bool"
 """Types of columns, by their names in Arrow."""

@@ -20,7 +20,7 @@ from tasktransfer.present.kit.style import (
     despine,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.selection.declared import RANDOM
 from tasktransfer.selection.regret import LEADING, select_leading_rows
 

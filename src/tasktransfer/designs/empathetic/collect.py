@@ -29,8 +29,8 @@ from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.frame_files import read_earlier_rows
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.state import RECORD
+from tasktransfer.results.store import Metadata
 from tasktransfer.stats.answers import is_collapsed
 
 Values = tuple[Any, ...]

@@ -20,7 +20,7 @@ from tasktransfer.designs.empathetic.notes import list_method_notes
 from tasktransfer.designs.empathetic.statistics import LOG_PERPLEXITY, PERPLEXITY
 from tasktransfer.present.published import PublishedValues, add_published_columns
 from tasktransfer.results.frames import Frames, LazyFrames
-from tasktransfer.results.metadata import Metadata, sort_rows
+from tasktransfer.results.store import Metadata, sort_rows
 
 SCORED = ("summary", "differences", "control_differences")
 """Frames of measures that Table 2 has."""

@@ -13,8 +13,7 @@ from tasktransfer.core.nodes import SHORT, Evaluation, Node
 from tasktransfer.designs.explain.explanation import NodeFacts
 from tasktransfer.errors import ConfigError, DataError, ModelError, RecordError
 from tasktransfer.results import records
-from tasktransfer.results.finished import read_folder_state
-from tasktransfer.results.places import NodeFolder, iterate_node_folders
+from tasktransfer.results.node_folders import NodeFolder, iterate_node_folders, read_folder_state
 from tasktransfer.results.records import correct_synthetic_flag
 from tasktransfer.results.schema import OtherNode, Record, StageNode
 from tasktransfer.results.state import RECORD, find_log

@@ -13,7 +13,7 @@ from tasktransfer.designs.explain.explanation import ComparedScores, Means, Node
 from tasktransfer.designs.explain.nodes import describe_node, trace_folder
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import MissingResult, gather_records
-from tasktransfer.results.places import NodeFolder, iterate_node_folders
+from tasktransfer.results.node_folders import NodeFolder, iterate_node_folders
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import DONE, RECORD, WAITING
 from tasktransfer.results.study import Study

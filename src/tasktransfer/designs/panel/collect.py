@@ -32,8 +32,8 @@ from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.costs import compute_hours, describe_hardware
 from tasktransfer.results.frame_files import read_earlier_rows
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
+from tasktransfer.results.store import Metadata
 from tasktransfer.tasks.card import Instance
 
 Values = tuple[Any, ...]

@@ -34,7 +34,7 @@ from tasktransfer.present.published import (
     list_published_notes,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.results.study import Study
 from tasktransfer.stats.bootstrap import compute_q_values
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Data
 from tasktransfer.designs.panel import inputs
 from tasktransfer.errors import DataError
-from tasktransfer.results.finished import is_finished
+from tasktransfer.results.node_folders import is_finished
 from tasktransfer.results.study import Study
 
 ONE_DRAW = ("task", "percent", "by")

@@ -33,8 +33,7 @@ from tasktransfer.designs.panel.names import (
 )
 from tasktransfer.metrics.measures import Values, compute_kendall, compute_pearson, compute_spearman
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import order_names
-from tasktransfer.results.store import build_frame, cast_columns
+from tasktransfer.results.store import build_frame, cast_columns, order_names
 from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.cells import (
     NO_SEED,

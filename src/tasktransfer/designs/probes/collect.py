@@ -26,9 +26,9 @@ from tasktransfer.results.collect import Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frame_files import read_earlier_rows
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import PROJECTION, Record
+from tasktransfer.results.store import Metadata
 from tasktransfer.tasks.card import SPLITS
 
 

@@ -19,7 +19,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.present.numbers import is_significantly_negative, is_significantly_positive
 from tasktransfer.present.published import PublishedValues, add_published_columns
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.results.study import Study
 
 SNAPSHOTS = {"untrained": "Untrained", "last": "LastEpoch", "best": "BestBLEU"}

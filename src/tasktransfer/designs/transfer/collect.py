@@ -18,11 +18,10 @@ from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_contro
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frames import Frames, list_column_names
-from tasktransfer.results.metadata import Metadata
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
 from tasktransfer.results.state import RECORD
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, build_frame
 from tasktransfer.results.study import Study
 from tasktransfer.results.tallies import get_recorded_scoring
 

@@ -23,7 +23,7 @@ from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import has_valid_record
+from tasktransfer.results.node_folders import has_valid_record
 from tasktransfer.results.records import read_record
 from tasktransfer.results.store import build_frame, read_statistic_frame
 from tasktransfer.results.study import Study

@@ -58,8 +58,8 @@ from tasktransfer.present.declared import (
     Section,
 )
 from tasktransfer.present.numbers import is_missing
-from tasktransfer.results.finished import has_valid_record
 from tasktransfer.results.frames import Frames
+from tasktransfer.results.node_folders import has_valid_record
 from tasktransfer.results.study import Study
 from tasktransfer.selection.declared import declare_regret_figure, declare_regret_table
 

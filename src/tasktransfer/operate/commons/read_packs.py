@@ -31,7 +31,7 @@ from tasktransfer.operate.pack import (
     PackedRow,
     compute_content_digest,
 )
-from tasktransfer.results.places import compute_node_path
+from tasktransfer.results.node_folders import compute_node_path
 from tasktransfer.results.records import parse_record, write_record
 from tasktransfer.results.rows import COLUMNS, write_rows_table
 from tasktransfer.results.schema import PROJECTION

@@ -28,7 +28,7 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.operate.commons.checkout import read_commit
 from tasktransfer.operate.commons.isolated import INPUTS, PackFacts, PackReader
 from tasktransfer.operate.merge import OUTCOMES, MergeOutcome, merge_results
-from tasktransfer.results.finished import has_valid_record
+from tasktransfer.results.node_folders import has_valid_record
 from tasktransfer.results.records import NOUNS
 from tasktransfer.results.revisions import UNKNOWN, cache_revisions
 from tasktransfer.results.study import Study

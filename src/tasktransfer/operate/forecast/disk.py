@@ -11,7 +11,7 @@ from pathlib import Path
 from tasktransfer.core.nodes import Stage
 from tasktransfer.operate.facts import DiskSpace
 from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.results.finished import NodesOnDisk
+from tasktransfer.results.node_folders import NodesOnDisk
 from tasktransfer.results.rounds import CHECKPOINT
 
 RESUME_COPIES = 3

@@ -37,7 +37,7 @@ from tasktransfer.operate.forecast.speed import (
     correct_speed,
     read_samples,
 )
-from tasktransfer.results.layer_folders import LAYER, get_layer_folder_name
+from tasktransfer.results.node_folders import LAYER, get_layer_folder_name
 from tasktransfer.results.study import Study
 from tasktransfer.training.device import list_devices
 

@@ -31,7 +31,7 @@ from tasktransfer.present.kit.style import (
     add_title,
     fit_panels,
 )
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from tasktransfer.files import replace_file
 from tasktransfer.present.kit import paper
 from tasktransfer.present.kit.paper import MARKS, NOTES, TITLE, add_to_caption, read_caption
 from tasktransfer.present.marks import list_marks
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 from tasktransfer.stats.best_fit import fit_line
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

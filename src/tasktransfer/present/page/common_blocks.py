@@ -23,8 +23,8 @@ from tasktransfer.present.marks import MARK, SUBSTITUTE, describe_limits, list_s
 from tasktransfer.present.numbers import round_significant
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import order_names
 from tasktransfer.results.state import RECORD
+from tasktransfer.results.store import order_names
 
 ANALYSED_WITH = ("numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 NOTHING_MISSING = "nothing: every planned node has a record"

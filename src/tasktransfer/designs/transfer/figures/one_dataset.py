@@ -11,7 +11,7 @@ from tasktransfer.core.references import TRANSFER
 from tasktransfer.datasets import find_task, resolve_task, shorten_task_name
 from tasktransfer.present.kit.style import Look
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import order_names
+from tasktransfer.results.store import order_names
 from tasktransfer.tasks.card import TaskKind
 
 

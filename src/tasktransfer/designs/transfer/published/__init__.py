@@ -28,7 +28,7 @@ from tasktransfer.present.published import (
     list_published_notes,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 # --- published numbers ---
 

@@ -70,7 +70,7 @@ from tasktransfer.present.page.common_blocks import (
 )
 from tasktransfer.results.common_frames import MISSING
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata, format_synthetic_mark
+from tasktransfer.results.store import Metadata, format_synthetic_mark
 from tasktransfer.selection.regret import describe_groups
 
 HERE = Path(__file__).parent

@@ -43,9 +43,8 @@ from tasktransfer.designs.transfer.statistics.deltas import (
 from tasktransfer.errors import RecordError
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Order
 from tasktransfer.results.records import get_selected_round
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Order, build_frame
 from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.selection.methods import SELECTORS
 from tasktransfer.selection.nodes import is_selection_run

@@ -28,8 +28,7 @@ from tasktransfer.designs.transfer.choices import (
 )
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Order, order_names
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Order, build_frame, order_names
 from tasktransfer.results.study import Study
 from tasktransfer.selection.choose import select_dev_deltas
 from tasktransfer.stats.draws import Floats

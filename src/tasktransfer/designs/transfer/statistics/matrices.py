@@ -26,8 +26,7 @@ from tasktransfer.designs.transfer.statistics.deltas import (
     select_single_source,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Order
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Order, build_frame
 from tasktransfer.stats.bootstrap import Estimate, compute_confidences, compute_q_values
 from tasktransfer.stats.correlation import compute_matrix_correlation, compute_spearman
 from tasktransfer.stats.draws import Floats, create_generator

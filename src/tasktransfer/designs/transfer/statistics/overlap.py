@@ -28,10 +28,9 @@ from tasktransfer.designs.transfer.statistics.deltas import (
 )
 from tasktransfer.errors import RecordError, format_missing_columns
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata, Order
 from tasktransfer.results.records import read_record
 from tasktransfer.results.rows import read_rows
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Metadata, Order, build_frame
 from tasktransfer.stats.correlation import compute_matrix_correlation
 from tasktransfer.stats.draws import Floats
 

@@ -45,8 +45,7 @@ from tasktransfer.designs.transfer.statistics.deltas import (
     select_fresh_deltas,
 )
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Order
-from tasktransfer.results.store import build_frame
+from tasktransfer.results.store import Order, build_frame
 from tasktransfer.stats.bootstrap import compute_q_values
 from tasktransfer.stats.draws import Floats, create_generator
 

@@ -26,7 +26,7 @@ from tasktransfer.data.stats import (
 from tasktransfer.files import replace_file
 from tasktransfer.present.columns import format_table
 from tasktransfer.present.printed import to_csv
-from tasktransfer.results.metadata import format_synthetic_mark
+from tasktransfer.results.store import format_synthetic_mark
 
 
 def as_text(folders: Sequence[Path]) -> str:

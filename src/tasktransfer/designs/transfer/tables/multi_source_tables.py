@@ -28,7 +28,7 @@ from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import DASH, INCOMPLETE, OTHERWISE, format_delta
 from tasktransfer.present.printed import Layout, Line, group_blocks
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata, sort_rows
+from tasktransfer.results.store import Metadata, sort_rows
 
 _GROUP = ["dataset", "target", "source", "model", "algorithm"]
 COLUMNS = [

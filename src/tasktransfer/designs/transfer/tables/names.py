@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tasktransfer.datasets import ALL_TASKS
-from tasktransfer.results.metadata import Metadata
+from tasktransfer.results.store import Metadata
 
 _ALGORITHMS = {
     "baseline": "Baseline",

@@ -46,7 +46,7 @@ from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.present.numbers import DASH, format_count
 from tasktransfer.present.printed import Entry, Layout, build_plain_layout, group_blocks
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata, sort_rows
+from tasktransfer.results.store import Metadata, sort_rows
 
 SPLITS = ("train", "dev", "test")
 COLUMNS1 = {

@@ -35,7 +35,7 @@ from tasktransfer.present.numbers import (
 )
 from tasktransfer.present.printed import Entry, Layout, group_blocks
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.metadata import Metadata, Order, sort_rows
+from tasktransfer.results.store import Metadata, Order, sort_rows
 
 GROUP = ["dataset", "model", "algorithm"]
 _PAIR = [*GROUP, "source", "target"]
