@@ -10,10 +10,15 @@ from pathlib import Path
 from tasktransfer.datasets import personachat
 from tasktransfer.datasets.dailydialog import utterances as daily
 from tasktransfer.datasets.disjoint_splits import SplitDialogue, check_disjoint_splits
-from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_lines
 from tasktransfer.designs.empathetic.sources import dialogues as empathetic
-from tasktransfer.errors import DataError, format_location
-from tasktransfer.files.data_files import read_json_lines, read_json_object, read_lines
+from tasktransfer.errors import DataError, format_location, format_missing_columns
+from tasktransfer.files.data_files import (
+    decode_utf8,
+    read_json_lines,
+    read_json_object,
+    read_lines,
+    read_tar_member,
+)
 from tasktransfer.files.fields import as_table, collect_texts, get_texts
 
 DAILY_ZIP, DAILY_SPLIT = "TLiDB_DailyDialog.zip", "dailydialog/split.csv"
@@ -258,3 +263,45 @@ CORPORA: dict[str, Corpus] = {
     "Reddit": Corpus((DSTC7,), read_reddit),
     "Own": make_folder_corpus("own"),
 }
+
+
+# --- DSTC7's human evaluation (track 2): tab-separated tables in an archive ---
+
+
+def read_dstc7_contexts(file: Path) -> dict[str, str]:
+    """Map each instance to its grounding paragraph.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or a column is missing.
+    """
+    rows = read_dstc7_table(file, "context", ("InstanceID", "Context"))
+    return {row[0]: row[1] for row in rows}
+
+
+def read_dstc7_table(file: Path, name: str, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield given columns of each row, with "" for missing cells.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or a column is missing.
+    """
+    head, *rows = read_dstc7_lines(file, name)
+    if missing := [column for column in columns if column not in head]:
+        raise DataError(
+            f"{format_location(f'{file} ({name})', 1)}: {format_missing_columns(missing)} The "
+            f"header has the columns {', '.join(head)!r:.80}. Copy the archive again."
+        )
+    places = [head.index(column) for column in columns]
+    return (tuple(row[at] if at < len(row) else "" for at in places) for row in rows)
+
+
+def read_dstc7_lines(file: Path, name: str) -> list[list[str]]:
+    """Return the rows of a table, starting with the header.
+
+    Raises:
+        DataError: the archive or the table cannot be read, or the table is empty.
+    """
+    text = decode_utf8(read_tar_member(file, f"dstc7-task2-{name}.tsv"), file)
+    lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise DataError(f"{file}: The table {name} is empty. Copy the archive again.")
+    return lines

@@ -9,9 +9,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tasktransfer.datasets.dstc7 import read_dstc7_contexts, read_dstc7_table
 from tasktransfer.designs.panel.sources.cards import RATED, RatedSet
-from tasktransfer.designs.panel.sources.corpora import DSTC7, Files
+from tasktransfer.designs.panel.sources.corpora import (
+    DSTC7,
+    Files,
+    read_dstc7_contexts,
+    read_dstc7_table,
+)
 from tasktransfer.errors import DataError, format_quantity
 from tasktransfer.files import json_text
 from tasktransfer.files.data_files import read_csv_rows, read_json_lines, read_json_objects
