@@ -314,6 +314,12 @@ def test_table_9_has_the_papers_rows_of_this_corpus_alone() -> None:
     assert rows[4][2:] == ("44.00 [43.00, 45.00]", "–", "–", "–")  # the paper does not say it
 
 
+def test_table_9_of_a_generated_world_has_no_columns_of_the_paper() -> None:
+    head, *rows = lines(table("table9", view({"summary": accuracies()}, synthetic=True)))
+    assert head == ("Text", "fasttext-emotion")
+    assert len(rows) == 3
+
+
 # --- beyond the paper ---------------------------------------------------------------------------
 
 
