@@ -15,10 +15,10 @@ import pytest
 from safetensors.numpy import load_file as load_arrays
 from safetensors.numpy import save_file as save_arrays
 from safetensors.torch import load_file, save_file
-from test_train_stage import EMOTIONS, TRAINING, train
+from test_train_stage import EMOTIONS, TRAINING
 
 from finished_stages import finish, opened
-from small_models import Loader, small_stage
+from small_models import Loader, small_stage, train_job
 from tasktransfer.core.nodes import Data, Fit, Stage, Start
 from tasktransfer.core.specs import Selection
 from tasktransfer.data.cache import cache_dataset, read_instances
@@ -50,7 +50,7 @@ def trained(
     """Run two trainings of one shape that keep their rounds."""
     folder = tmp_path_factory.mktemp("trained")
     for stage, name in ((FIRST, "first"), (OTHER, "other")):
-        train(models_folder, stage, folder / name)
+        train_job(models_folder, stage, folder / name)
     return {name: folder / name for name in ("first", "other")}
 
 
@@ -108,7 +108,7 @@ def test_a_training_does_not_start_from_what_another_has_left(
     stage = replace(small_stage(EMOTIONS, training=TRAINING), starts=(Start(FIRST, at=at),))
     harm(folder / WEIGHTS, trained)
     with pytest.raises(RecordError, match=said) as told:
-        train(small, stage, kept.parent / "out", (str(folder),))
+        train_job(small, stage, kept.parent / "out", (str(folder),))
     assert f"Delete {kept}/metrics.json and run the study with snakemake" in str(told.value)
     assert not (kept.parent / "out" / "metrics.json").exists()
 
@@ -315,5 +315,5 @@ def test_parts_that_the_record_does_not_name_are_not_looked_at(kept: Path) -> No
 
 def test_a_stage_that_keeps_nothing_names_nothing(small: Path, tmp_path: Path) -> None:
     stage: Stage = small_stage(EMOTIONS, training=replace(TRAINING, epochs=1))
-    record = train(small, stage, tmp_path / "out", save_checkpoint=False)
+    record = train_job(small, stage, tmp_path / "out", save_checkpoint=False)
     assert "artefacts" not in record
