@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 import yaml
+from calls import require_success, snakemake_words
 from forked_snakemake import run_snakemake
 
 from study_records import write_records, write_stage
 from tasktransfer.designs import open_study
 from tasktransfer.results.study import Study
 
-ROOT = Path(__file__).resolve().parents[2]
 A, B = "emotion_recognition", "topic_classification"
 C, D = "emory_emotion_recognition", "MELD_emotion_recognition"
 STUDY: dict[str, Any] = {
@@ -33,17 +33,10 @@ exec {python} -m tasktransfer "$@"
 
 
 def snakemake(*arguments: str) -> str:
-    words = [
-        *(*arguments, "--snakefile", ROOT / "Snakefile"),
-        *("--workflow-profile", ROOT / "profiles" / "default", "--cores", "2"),
-        *("--max-jobs-per-timespan", "100/1s"),
-        *("--configfile", "study.yaml"),
-    ]
     programs = f"{Path('bin').resolve()}:{os.environ['PATH']}"
+    _, *words = snakemake_words(*arguments)
     done = run_snakemake(words, Path.cwd(), {**os.environ, "PATH": programs})
-    logs = "".join(path.read_text() for path in Path("results/logs").glob("*.log"))
-    assert done.returncode == 0, done.stdout + done.stderr + logs
-    return done.stdout + done.stderr
+    return require_success(done, Path.cwd())
 
 
 def asked() -> list[str]:
@@ -60,9 +53,8 @@ def write_study(**changes: Any) -> Study:
 
 
 @pytest.fixture
-def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+def study(here: Path) -> Study:
     """Write only the records of a finished study: no dialogues, no models, no tables."""
-    monkeypatch.chdir(tmp_path)
     Path("bin").mkdir()
     spy = Path("bin/tasktransfer")
     spy.write_text(SPY.format(python=sys.executable))
@@ -96,18 +88,6 @@ def test_figures_from_records_alone_and_only_what_changed_again(study: Study) ->
     redrawn = inodes("heatmap_Friends.p*")
     assert redrawn != {name: friends[name] for name in redrawn}
     assert "Nothing to be done" in snakemake("figures")
-
-
-@pytest.mark.slow
-def test_figures_now_shows_the_holes(study: Study) -> None:
-    gone = next(stage for stage in study.plan.stages if stage.kind == "multitask")
-    Path(study.get_record_path(gone)).unlink()
-    Path(study.get_node_folder(gone), "train.log").write_text("error: the loss is not a number\n")
-    snakemake("figures_now")
-    page = Path("results/report.html").read_text(encoding="utf-8")
-    assert "2 planned runs have no result: 2 failed (" in page
-    assert "failed: the loss is not a number" in page
-    assert len(inodes("heatmap_*.png")) == 2
 
 
 def test_a_study_of_baselines_has_tables_and_a_report(study: Study) -> None:

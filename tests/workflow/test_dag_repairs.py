@@ -18,15 +18,22 @@ of_each_kind = pytest.mark.parametrize(
 )
 
 
+def copy_checkout(folder: Path, *more: str) -> Path:
+    """Copy the workflow and further files of the checkout, and return their folder."""
+    copy = folder / "copy"
+    copy.mkdir()
+    for name in ("Snakefile", "workflow", "envs", *more):
+        if (ROOT / name).is_file():
+            shutil.copy(ROOT / name, copy)
+        else:
+            ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+            shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    return copy
+
+
 def test_comments_and_documents_start_nothing(study: Sandbox) -> None:
     """Every source file of the checkout gets a comment and is newer than all results."""
-    copy = study.folder / "copy"
-    copy.mkdir()
-    for name in ("Snakefile", "README.md"):
-        shutil.copy(ROOT / name, copy)
-    for name in ("src", "workflow", "envs"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(ROOT / name, copy / name, ignore=ignored)
+    copy = copy_checkout(study.folder, "README.md", "src")
     touched = [path for path in copy.rglob("*") if path.suffix in (".py", ".smk", ".md", "")]
     for path in filter(Path.is_file, touched):
         path.write_text(path.read_text() + "\n# A comment.\n")
@@ -131,16 +138,11 @@ def test_names_and_code_start_no_training(study: Sandbox) -> None:
     study.write(study="another name")
     assert study.run() == {"collect": 1}
     # A copy of the workflow with other shell commands: the trigger `code` is off.
-    copy = study.folder / "copy"
-    copy.mkdir()
-    shutil.copy(ROOT / "Snakefile", copy)
-    shutil.copytree(ROOT / "workflow", copy / "workflow")
-    shutil.copytree(ROOT / "envs", copy / "envs")
+    copy = copy_checkout(study.folder)
     rules = copy / "workflow" / "rules" / "train.smk"
-    rules.write_text(
-        rules.read_text().replace('"tasktransfer train', '"true && tasktransfer train')
-    )
-    assert "true && tasktransfer" in rules.read_text()
+    before = rules.read_text()
+    rules.write_text(before.replace('"tasktransfer train', '"true && tasktransfer train'))
+    assert rules.read_text() != before
     assert study.run("--snakefile", str(copy / "Snakefile")) == {}
 
 

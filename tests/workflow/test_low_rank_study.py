@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from test_toy_design import call, snakemake
+from calls import call, snakemake
 
 from architectures import TEXTS, write_checkpoint
 from tasktransfer.designs import open_study

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from test_toy_design import ROOT, call, snakemake
+from calls import ROOT, call, snakemake
 
 from outside_dataset import PURCHASE, SHOP
 from outside_dataset.release import SIZES, write_release

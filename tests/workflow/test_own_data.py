@@ -6,21 +6,19 @@ The tiny model and the tiny world replace the page's downloads.
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from calls import ENVIRONMENT, ROOT, require_success
 
 from outside_dataset.release import FRAMES, GOODS
 from tasktransfer.results.records import read_record
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "your-own-data.md"
 
 
@@ -31,22 +29,11 @@ def commands() -> list[str]:
 
 
 def call(folder: Path, command: str) -> str:
+    words = ["bash", "-xc", command]
     done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HF_HUB_OFFLINE": "1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+        words, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
-    logs = "\n".join(log.read_text()[-1500:] for log in folder.rglob("results/**/*.log"))
-    assert done.returncode == 0, (
-        f"{command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}{logs[-6000:]}"
-    )
+    require_success(done, folder)
     return done.stdout
 
 
@@ -144,8 +131,7 @@ def test_recommend_ranks_them_by_what_is_there(ranked: Path) -> None:
 
 
 def test_each_stage_of_a_transfer_across_datasets_reads_its_own_data(ranked: Path) -> None:
-    study = ranked
-    stages = study / "results/stages"
+    stages = ranked / "results/stages"
     trained = {
         (*path.relative_to(stages).parts[:2], *read_record(path)["node"]["train_tasks"])
         for path in stages.rglob("metrics.json")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import nbformat
 import pytest
+from calls import ENVIRONMENT, ROOT
 from nbclient import NotebookClient
 
 from documented import FENCE, commands
 from tasktransfer.cli import main
 from tasktransfer.operate.forecast import rates
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "tutorials" / "own-dialogues.md"
 NOTEBOOK = ROOT / "notebooks" / "own-dialogues.ipynb"
 MINILM = ROOT / "models" / "all-MiniLM-L6-v2"
@@ -101,7 +99,7 @@ def test_the_notebook_runs_from_a_config_to_predictions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUDY", str(tmp_path))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", ENVIRONMENT["PATH"])
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     resources = {"metadata": {"path": str(NOTEBOOK.parent)}}
@@ -118,11 +116,10 @@ def test_the_notebook_runs_from_a_config_to_predictions(
 
 def run(folder: Path, lines: list[str]) -> str:
     """Run commands in one shell, and return what they print."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-e", "-c", "\n".join(lines)],
         cwd=folder,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

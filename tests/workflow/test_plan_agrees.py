@@ -28,6 +28,12 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.folder
 
 
+@pytest.fixture
+def study(half: Path, tmp_path: Path) -> Sandbox:
+    shutil.copytree(half, tmp_path / "study", symlinks=True)
+    return Sandbox(tmp_path / "study")
+
+
 def planned(
     study: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> int:
@@ -91,23 +97,18 @@ def everything_is_gone(study: Sandbox) -> None:
 def test_plan_and_dry_run_count_the_same(
     damage: Callable[[Sandbox], None],
     left: int,
-    half: Path,
-    tmp_path: Path,
+    study: Sandbox,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    shutil.copytree(half, tmp_path / "study", symlinks=True)
-    study = Sandbox(tmp_path / "study")
     damage(study)
     assert planned(study, monkeypatch, capsys) == left
     assert dry_run(study).total() == left
 
 
 def test_after_the_run_nothing_is_left(
-    half: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    study: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(half, tmp_path / "study", symlinks=True)
-    study = Sandbox(tmp_path / "study")
     left = planned(study, monkeypatch, capsys)
     assert sum(count for kind, count in study.run().items() if kind in STAGE_KINDS) == left
     assert planned(study, monkeypatch, capsys) == 0

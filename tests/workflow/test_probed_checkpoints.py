@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from test_toy_design import call, snakemake
+from calls import call, snakemake
 
 from small_gguf import write_gguf
 from tasktransfer.cli import main

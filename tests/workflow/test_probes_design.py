@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from calls import ENVIRONMENT, snakemake, snakemake_words
 from safetensors.torch import load_file
-from test_toy_design import ENVIRONMENT, snakemake, snakemake_words
 
 from tasktransfer.core.architecture import parse_weights
 from tasktransfer.datasets.multiwoz.tiny_world import generate_release

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from calls import ENVIRONMENT, ROOT
 from forked_snakemake import run_snakemake
 
 from language_server import Body, Reply, Server, chat_answer, refusal, serving
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 CANARY = "sk-\"Canary's  <own>/+key&"
 """Key with all characters that are escaped in JSON, URLs, CSV or HTML."""
 SPELLINGS = (CANARY, json.dumps(CANARY), repr(CANARY), f"Bearer {CANARY}", " ".join(CANARY.split()))
@@ -58,12 +56,8 @@ def run(folder: Path, server: Server) -> tuple[int, str]:
     said = yaml.safe_load((folder / "study.yaml").read_text())
     said["prompted"][0]["endpoint"] = server.url
     (folder / "study.yaml").write_text(yaml.safe_dump(said))
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = run_snakemake(
-        ["--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml", "--cores", "1"],
-        folder,
-        {**os.environ, "PATH": programs, "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": CANARY},
-    )
+    words = ["--snakefile", ROOT / "Snakefile", "--configfile", "study.yaml", "--cores", "1"]
+    done = run_snakemake(words, folder, ENVIRONMENT | {"OPENAI_API_KEY": CANARY})
     return done.returncode, done.stdout + done.stderr
 
 

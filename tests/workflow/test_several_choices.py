@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
-from test_toy_design import ROOT, call, snakemake
+from calls import ROOT, call, snakemake
 
 from race_design import RATE, RATES, SOURCE, SOURCES
 from tasktransfer.designs import open_study

@@ -46,10 +46,8 @@ def test_a_free_study_is_reported_before_anything_is_trained(tmp_path: Path) -> 
     made.write(**{**CHALLENGE, "rules": "free"})
     done = made.call("submission")
     assert done.returncode != 0
-    assert (
-        "A study with rules: free cannot be submitted. Set rules: challenge"
-        in done.stdout + done.stderr
-    )
+    message = "A study with rules: free cannot be submitted. Set rules: challenge"
+    assert message in done.stdout + done.stderr
     assert not made.paths("", "metrics.json")
 
 
@@ -58,8 +56,6 @@ def test_what_the_rules_forbid_stops_the_workflow_at_its_start(tmp_path: Path) -
     made.write(**CHALLENGE, data={"few_sample": False})
     done = made.call()
     assert done.returncode != 0
-    assert (
-        "data.few_sample: The value is false, against the challenge's rule 'few-sample data'"
-        in (done.stdout + done.stderr)
-    )
+    message = "few_sample: The value is false, against the challenge's rule 'few-sample data'"
+    assert message in done.stdout + done.stderr
     assert not made.paths("", "metrics.json")

@@ -7,10 +7,7 @@ its jobs imports torch.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 import yaml
-from forked_snakemake import run_snakemake
+from calls import ROOT, snakemake
 
 from empathetic_study import make
 from tasktransfer.cli import main
@@ -30,7 +27,6 @@ from tasktransfer.results.store import read_frame
 from toy_design import ABOUT
 
 OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
-ROOT = Path(__file__).resolve().parents[2]
 STUDY: dict[str, Any] = {
     "study": "toy",
     "design": "toy",
@@ -41,46 +37,6 @@ STUDY: dict[str, Any] = {
     "seeds": 1,
     "part": 7,
 }
-
-
-ENVIRONMENT = {
-    **os.environ,
-    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "HF_HUB_OFFLINE": "1",
-}
-
-
-def call(folder: Path, *words: str) -> str:
-    """Run Snakemake or a Python module, which must succeed, and return its output."""
-    if words[0] == "snakemake":
-        done = run_snakemake(words[1:], folder, ENVIRONMENT)
-    else:
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            cwd=folder,
-            env=ENVIRONMENT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    logs = "\n".join(log.read_text()[-1500:] for log in (folder / "results").rglob("*.log"))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:] + logs[-6000:]
-    return done.stdout + done.stderr
-
-
-def snakemake_words(*words: str) -> tuple[str, ...]:
-    """Return a call of Snakemake on the study in the current folder."""
-    return (
-        *("snakemake", *words, "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"),
-        *("--workflow-profile", str(ROOT / "profiles" / "default")),
-        *("--max-jobs-per-timespan", "100/1s"),
-        *("--configfile", "study.yaml"),
-    )
-
-
-def snakemake(folder: Path, *words: str) -> str:
-    """Run Snakemake on the study in a folder, and return its output."""
-    return call(folder, *snakemake_words(*words))
 
 
 def tell(capsys: pytest.CaptureFixture[str], *words: str) -> str:
