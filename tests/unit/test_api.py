@@ -62,8 +62,7 @@ def test_what_is_not_there_is_refused(results: tt.Results, tmp_path: Path) -> No
         tt.load_results(tmp_path)
 
 
-def test_a_plan_lists_the_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_plan_lists_the_runs(here: Path) -> None:
     study = opened()
     plan = tt.plan("study.yaml")
     assert len(plan.runs) == len(study.plan.runs)

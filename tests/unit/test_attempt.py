@@ -32,6 +32,8 @@ from tasktransfer.training import attempt as module
 from tasktransfer.training.attempt import train_if_needed
 from tasktransfer.training.job import Job
 
+Trainings = list[Callable[[Job], None]]
+
 RUN = ("DailyDialog", "bert", "baseline", (), "dialogue_nli", 0)
 RECORD = make_record(RUN, 50.0)
 (STAGE,) = make_plan([RUN]).stages
@@ -64,9 +66,9 @@ def finish(out: Path, record: Record = RECORD) -> None:
 
 
 @pytest.fixture
-def trainings(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[Job], None]]:
+def trainings(monkeypatch: pytest.MonkeyPatch) -> Trainings:
     """Define the following trainings, in order; those that remain were not run."""
-    planned: list[Callable[[Job], None]] = []
+    planned: Trainings = []
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv(CALL, "one")
 
@@ -88,19 +90,8 @@ def succeeding(what: Job) -> None:
     finish(what.out)
 
 
-def test_a_finished_stage_is_not_trained_again(
-    tmp_path: Path, trainings: list[Callable[[Job], None]]
-) -> None:
-    trainings += [succeeding]
-    train_if_needed(job(tmp_path))
-    train_if_needed(job(tmp_path))
-    assert [event["event"] for event in read_history(tmp_path)] == ["started", "finished"]
-
-
 @pytest.mark.parametrize("lost", ["metrics.json", "rows.parquet", "checkpoint"])
-def test_an_incomplete_stage_is_trained(
-    lost: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
-) -> None:
+def test_an_incomplete_stage_is_trained(lost: str, tmp_path: Path, trainings: Trainings) -> None:
     finish(tmp_path)
     (tmp_path / "checkpoint").mkdir()
     path = tmp_path / lost
@@ -110,9 +101,7 @@ def test_an_incomplete_stage_is_trained(
     assert trainings == []
 
 
-def test_a_stage_whose_rounds_are_gone_is_trained(
-    tmp_path: Path, trainings: list[Callable[[Job], None]]
-) -> None:
+def test_a_stage_whose_rounds_are_gone_is_trained(tmp_path: Path, trainings: Trainings) -> None:
     keeping = replace(STAGE, selection=replace(STAGE.selection, keep="every"))
     record = {**RECORD, "node": describe_node(keeping)}
     finish(tmp_path, record)  # type: ignore[arg-type]
@@ -126,7 +115,7 @@ def test_a_stage_whose_rounds_are_gone_is_trained(
 
 
 def test_the_record_of_another_stage_is_not_mistaken_for_this_one(
-    tmp_path: Path, trainings: list[Callable[[Job], None]]
+    tmp_path: Path, trainings: Trainings
 ) -> None:
     finish(tmp_path, make_record((*RUN[:-1], 1), 50.0))
     trainings += [succeeding]
@@ -136,7 +125,7 @@ def test_the_record_of_another_stage_is_not_mistaken_for_this_one(
 
 @pytest.mark.parametrize("name", ["metrics.json", "rows.parquet"])
 def test_damaged_results_are_kept_beside_those_that_are_trained_again(
-    name: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
+    name: str, tmp_path: Path, trainings: Trainings
 ) -> None:
     finish(tmp_path)
     (tmp_path / name).write_bytes(b"cut off")
@@ -157,7 +146,7 @@ def test_damaged_results_are_kept_beside_those_that_are_trained_again(
 def test_bad_input_is_not_tried_again(
     error: TaskTransferError,
     tmp_path: Path,
-    trainings: list[Callable[[Job], None]],
+    trainings: Trainings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The same call of Snakemake does not retry.
@@ -179,7 +168,7 @@ def test_bad_input_is_not_tried_again(
 
 
 def test_ctrl_c_is_an_interruption_and_no_failure(
-    tmp_path: Path, trainings: list[Callable[[Job], None]], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, trainings: Trainings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopped(_: Job) -> None:
         raise KeyboardInterrupt
@@ -196,33 +185,27 @@ def test_ctrl_c_is_an_interruption_and_no_failure(
 
 
 @pytest.mark.parametrize(
-    "error",
-    [MemoryShortageError("too small"), OSError(errno.ENOSPC, "No space left"), KeyError("bug")],
+    ("error", "raised", "said"),
+    [
+        (MemoryShortageError("too small"), MemoryShortageError, "too small"),
+        (KeyError("bug"), KeyError, "bug"),
+        (OSError(errno.ENOSPC, "No space left", "a/b"), StorageError, "a/b: No space left.*Free"),
+        (
+            RuntimeError("No space left on device (28)"),
+            StorageError,
+            "No space left.*Free",
+        ),
+        (OSError(errno.EROFS, "Read-only", "a"), StorageError, "a: Read-only.*writable file"),
+    ],
 )
-def test_what_may_pass_is_tried_again(
-    error: Exception, tmp_path: Path, trainings: list[Callable[[Job], None]]
+def test_what_may_pass_is_named_with_its_remedy_and_tried_again(
+    error: Exception, raised: type[Exception], said: str, tmp_path: Path, trainings: Trainings
 ) -> None:
     trainings += [failing(error), succeeding]
-    with pytest.raises((MemoryShortageError, StorageError, KeyError)):
+    with pytest.raises(raised, match=said):
         train_if_needed(job(tmp_path))
     train_if_needed(job(tmp_path))
     assert trainings == []
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (OSError(errno.ENOSPC, "No space left on device", "a/b"), "a/b: No space left.*Free some"),
-        (RuntimeError("I/O error: No space left on device (os error 28)"), "No space left.*Free"),
-        (OSError(errno.EROFS, "Read-only file system", "a"), "a: Read-only.*writable file system"),
-    ],
-)
-def test_a_full_or_read_only_disk_is_named_with_its_remedy(
-    error: Exception, said: str, tmp_path: Path, trainings: list[Callable[[Job], None]]
-) -> None:
-    trainings += [failing(error)]
-    with pytest.raises(StorageError, match=said):
-        train_if_needed(job(tmp_path))
 
 
 HOLDER = """
@@ -247,7 +230,7 @@ def hold(folder: Path, seconds: float, *result: str) -> subprocess.Popen[str]:
 
 
 def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
-    tmp_path: Path, trainings: list[Callable[[Job], None]]
+    tmp_path: Path, trainings: Trainings
 ) -> None:
     holder = hold(tmp_path, 1.0, finished())
     assert read_unfinished_state(tmp_path).state == "running"
@@ -256,9 +239,7 @@ def test_of_two_workflows_one_trains_and_the_other_waits_for_it(
     assert find_damage(tmp_path, STAGE.digest) is None
 
 
-def test_a_killed_holder_frees_its_stage(
-    tmp_path: Path, trainings: list[Callable[[Job], None]]
-) -> None:
+def test_a_killed_holder_frees_its_stage(tmp_path: Path, trainings: Trainings) -> None:
     holder = hold(tmp_path, 600)
     claim = read_unfinished_state(tmp_path).claim
     assert claim is not None

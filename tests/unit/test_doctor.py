@@ -21,9 +21,8 @@ Patch = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+def _environment(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(here / "locks"))
     monkeypatch.delenv("SNAKEMAKE_PROFILE", raising=False)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 

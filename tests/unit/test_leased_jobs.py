@@ -55,21 +55,18 @@ except ConfigError as error:
 """
 
 
-def test_evaluations_side_by_side_have_a_device_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluations_side_by_side_have_a_device_each(here: Path) -> None:
     """Six on four devices; before, all of them used the first."""
-    monkeypatch.chdir(tmp_path)
     opened(seeds=6)
-    (tmp_path / "evaluate.py").write_text(EVALUATION)
+    (here / "evaluate.py").write_text(EVALUATION)
     environment = {
         **os.environ,
         "CUDA_VISIBLE_DEVICES": "0,1,2,3",
-        "TASKTRANSFER_LOCKS": str(tmp_path / "locks"),
+        "TASKTRANSFER_LOCKS": str(here / "locks"),
     }
     jobs = [
         subprocess.Popen(
-            [sys.executable, "evaluate.py", str(tmp_path / "log"), str(number)],
+            [sys.executable, "evaluate.py", str(here / "log"), str(number)],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -79,19 +76,18 @@ def test_evaluations_side_by_side_have_a_device_each(
     ]
     told = [job.communicate(timeout=120) for job in jobs]
     assert [job.returncode for job in jobs] == [0] * 6, told
-    assert set(most_at_once(tmp_path / "log").values()) == {1}
+    assert set(most_at_once(here / "log").values()) == {1}
     claims = " ".join(out for out, _ in told)
     assert claims.count('"device": "') == 6
 
 
 def test_an_evaluation_waits_while_a_training_has_the_only_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(tmp_path / "locks"))
+    monkeypatch.setenv("TASKTRANSFER_LOCKS", str(here / "locks"))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     opened(seeds=1)
-    (tmp_path / "evaluate.py").write_text(EVALUATION)
+    (here / "evaluate.py").write_text(EVALUATION)
     training = subprocess.Popen(
         [
             sys.executable,
@@ -105,19 +101,16 @@ def test_an_evaluation_waits_while_a_training_has_the_only_device(
     )
     assert training.stdout is not None
     training.stdout.readline()
-    job = subprocess.Popen([sys.executable, "evaluate.py", str(tmp_path / "log"), "0"])
+    job = subprocess.Popen([sys.executable, "evaluate.py", str(here / "log"), "0"])
     with pytest.raises(subprocess.TimeoutExpired):
         job.wait(4)
-    assert not (tmp_path / "log").exists()
+    assert not (here / "log").exists()
     training.communicate(timeout=30)
     assert job.wait(60) == 0
-    assert most_at_once(tmp_path / "log") == {"7": 1}
+    assert most_at_once(here / "log") == {"7": 1}
 
 
-def test_what_runs_a_model_takes_a_device_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_runs_a_model_takes_a_device_and_nothing_else(here: Path) -> None:
     plan = opened().plan
     stage, fit = plan.stages[0], plan.fits[0]
     data = Data("DailyDialog", "r1")

@@ -162,20 +162,6 @@ def test_plan_and_validate_tell_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == f"error: {text}\n"
 
 
-def test_absent_data_is_refused_unless_the_config_alone_is_checked(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    on()
-    nowhere = ["--config", "study.yaml", "--set", "data.release=nowhere"]
-    assert cli.main(["validate", *nowhere]) == 3
-    error = capsys.readouterr().err
-    assert "nowhere: The path does not exist" in error and "--config-only" in error
-    assert cli.main(["validate", "--config-only", *nowhere]) == 0
-    assert "not checked: nowhere: The path does not exist" in capsys.readouterr().out
-    assert cli.main(["plan", *nowhere]) == 0
-    assert "CANNOT BE RUN" not in capsys.readouterr().out
-
-
 # --- encode -------------------------------------------------------------------------------------
 
 

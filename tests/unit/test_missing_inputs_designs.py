@@ -6,7 +6,7 @@ Plan, validate and the start of Snakemake report them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import yaml
 
 import small_corpora as sound
 from tasktransfer import cli
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.designs.panel.sources.dataset import REAL
 from tasktransfer.errors import DataError
@@ -69,13 +68,8 @@ EMOTION = "empathetic_dialogues/by_emotion/afraid.csv"
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
+def _corpora(here: Path, datasets_of_one_test: None) -> None:
     sound.write(Path("corpora"))
-    before = dict(DATASETS)
-    yield
-    DATASETS.clear()
-    DATASETS.update(before)
 
 
 def written(config: dict[str, Any]) -> str:

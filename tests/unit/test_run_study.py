@@ -21,6 +21,8 @@ from tasktransfer.cli.run_study import (
 )
 from tasktransfer.errors import ConfigError
 
+pytestmark = pytest.mark.usefixtures("here")
+
 STARTED = """\
 Building DAG of jobs...
 Job stats:
@@ -48,10 +50,7 @@ Finished jobid: {job} (Rule: baseline)
 """
 
 
-def test_the_forecast_depends_on_the_cores_and_on_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_forecast_depends_on_the_cores_and_on_what_is_left() -> None:
     study = opened(seeds=2)
     one, two = (forecast_study(study, cores=count, gpus=count) for count in (1, 2))
     assert one is not None and two is not None
@@ -61,9 +60,8 @@ def test_the_forecast_depends_on_the_cores_and_on_what_is_left(
 
 
 def test_the_forecast_is_stated_before_and_compared_after_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     study, forecast = opened(), Forecast(0.25, 2, "cpu")
     assert follow_snakemake(["--version"], study, forecast) == (0, [])
     first, *_, last = capsys.readouterr().err.splitlines()
@@ -74,20 +72,14 @@ def test_the_forecast_is_stated_before_and_compared_after_the_run(
     assert "took" not in capsys.readouterr().err
 
 
-def test_the_time_left_begins_with_the_forecast(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_time_left_begins_with_the_forecast() -> None:
     left = TimeLeft(opened(), Forecast(0.25, 2, "cpu")).estimate_seconds(Progress())
     assert left == pytest.approx(900, abs=5)
     assert TimeLeft(opened()).estimate_seconds(Progress()) is None
 
 
-def test_no_time_is_named_after_the_estimate_has_run_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_time_is_named_after_the_estimate_has_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a run that takes longer would announce 0:00 until its end."""
-    monkeypatch.chdir(tmp_path)
     now = [100.0]
     monkeypatch.setattr(run_study.time, "monotonic", lambda: now[0])
     left = TimeLeft(opened(), Forecast(1 / 360, 2, "cpu"))  # 10 seconds
@@ -143,8 +135,7 @@ def words(**more: Any) -> list[str]:
     return build_snakemake_arguments(Request("s.yaml", {"training": {"epochs": 2}}, **more))
 
 
-def test_options_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_options_are_passed_on() -> None:
     options = cli.parse_arguments(["run", "s.yaml", "--", "--forcerun", "draw"]).snakemake_options
     passed = words(gpus=4, options=options)
     assert passed[passed.index("--resources") + 1] == "gpu=4"

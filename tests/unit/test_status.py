@@ -195,13 +195,6 @@ def test_a_folder_is_held_only_if_no_process_trains_there(tmp_path: Path) -> Non
         assert not held
 
 
-def test_a_clock_that_is_ahead_on_another_machine_is_no_matter(tmp_path: Path) -> None:
-    (tmp_path / "train.log").touch()
-    (tmp_path / ".claim").touch()
-    claimed_elsewhere(tmp_path, log_age=-120)
-    assert is_in_use(tmp_path)
-
-
 # --- pace ---------------------------------------------------------------------------------------
 
 
@@ -261,14 +254,6 @@ def test_starts_after_errors_and_kills_are_distinguished() -> None:
 
 
 # --- the command --------------------------------------------------------------------------------
-
-
-def test_the_command_prints_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    finish(opened(), opened().plan.stages[0])
-    assert cli.main(["status", "--config", "study.yaml"]) == 0
-    assert "1 of 7 trainings done" in capsys.readouterr().out
-    assert cli.main(["status", "--config", "study.yaml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["totals"]["done"] == 1
 
 
 def test_watch_ends_when_nothing_is_left(
