@@ -104,11 +104,17 @@ def all_silent(file: Path) -> None:
         silent(each)
 
 
+def leaked(file: Path) -> None:
+    """Replace the training dialogues by those of the test split."""
+    file.write_bytes(sound.FILES["multiwoz20/test.json"])
+
+
 @pytest.mark.parametrize("config", [PANEL, PROBES, EMPATHETIC], ids=lambda one: one["design"])
 def test_sound_data_is_complete(config: dict[str, Any]) -> None:
     assert list_missing_inputs(open_study(written(config))) == ()
 
 
+JUDGED = PROBES | {"probes": {"human_judgements": "corpora/judgements/ties.csv"}}
 CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
     (PANEL, FED, gone, "read from evaluation/fed/fed_data.json. .*remove 'FED_Turn' from rated_"),
     (PANEL, FED, empty, "fed_data.json:1:1: The file is empty. Fetch"),
@@ -142,6 +148,8 @@ CASES: list[tuple[dict[str, Any], str, Callable[[Path], None], str]] = [
         empty,
         "vectors.txt: The file of probes.word_vectors is empty",
     ),
+    (JUDGED, "judgements/ties.csv", gone, "The file of probes.human_judgements does not exist"),
+    (JUDGED, "multiwoz20/train.json", leaked, "Dialogue 'test0.json' is in train and in test"),
     (
         EMPATHETIC,
         EMOTION,

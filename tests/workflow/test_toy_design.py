@@ -18,7 +18,6 @@ import yaml
 from calls import ROOT, snakemake
 
 from empathetic_study import make
-from tasktransfer.cli import main
 from tasktransfer.designs import open_study
 from tasktransfer.results.common_frames import RESOURCES, build_common_columns
 from tasktransfer.results.records import read_record
@@ -26,7 +25,6 @@ from tasktransfer.results.rows import read_record_rows
 from tasktransfer.results.store import read_frame
 from toy_design import ABOUT
 
-OTHERS = (("fit", 1), ("data", 1), ("evaluation", 4))
 STUDY: dict[str, Any] = {
     "study": "toy",
     "design": "toy",
@@ -37,12 +35,6 @@ STUDY: dict[str, Any] = {
     "seeds": 1,
     "part": 7,
 }
-
-
-def tell(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """Run a command on the study, which must succeed, and return its standard output."""
-    assert main([*words, "--config", "study.yaml"]) == 0, words
-    return capsys.readouterr().out
 
 
 def list_records(folder: Path) -> dict[Path, int]:
@@ -129,33 +121,6 @@ def test_a_damaged_evaluation_is_made_again(study: Path) -> None:
     again = json.loads(record.read_text())
     assert again["results"] == whole["results"]
     assert record.with_name("metrics.json.damaged-1").exists()
-
-
-def test_commands_walk_its_nodes(
-    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(study)
-    seen = json.loads(tell(capsys, "plan", "--json"))
-    assert seen["runs"]["by_method"] == {"frozen": 1, "fit": 1}
-    others = [{"kind": kind, "total": n, "done": n, "left": 0} for kind, n in OTHERS]
-    assert seen["others"] == others
-    status = tell(capsys, "status")
-    assert "2 of 2 trainings done" in status
-    assert "1 of 1 fits, 1 of 1 derived datasets, 4 of 4 evaluations" in status
-    assert "nothing to remove" in tell(capsys, "gc", "--records")
-    record = next(Path("results/evaluations").rglob("metrics.json"))
-    told = tell(capsys, "explain", record.parent.name)
-    assert "spearman" in told
-    assert f"snakemake {record} --cores 1 --configfile study.yaml" in told
-
-
-def test_another_lab_takes_every_node(
-    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(study)
-    seen = tell(capsys, "merge", "results", "--set", "results=merged", "--json")
-    assert json.loads(seen)["counts"]["copied"] == 8
-    assert "4 of 4 evaluations" in tell(capsys, "status", "--set", "results=merged")
 
 
 def test_a_limit_keeps_each_prediction_with_its_instance(
