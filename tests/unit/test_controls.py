@@ -63,16 +63,6 @@ def test_all_controls_add_2745_trainings_to_the_paper() -> None:
     assert all(stage.digest in kept for stage in without.stages)
 
 
-def test_each_control_of_the_paper_alone() -> None:
-    one_seed = NO_SEVERAL | {"seeds": 1}
-    counts = {
-        name: len(build(load_config(PAPER, one_seed | {"controls": [name]})).stages) - 1041
-        for name in ALL
-    }
-    # The shuffled sources: one training for each task and model, then one for each pair.
-    assert counts == {"self_transfer": 51, "longer_baseline": 51, "shuffled_source": 51 + 396}
-
-
 def test_twenty_baseline_seeds_add_baselines_and_nothing_else() -> None:
     made = build(load_config(PAPER, NO_SEVERAL | {"baseline_seeds": 20}))
     assert len(made.stages) == 5205 + 15 * 17 * 3

@@ -46,27 +46,14 @@ def test_draws_depend_on_the_test_set_alone() -> None:
     assert (weights != draws.sample_unit_weights("Friends", "reading_comprehension", 70)).any()
 
 
-RIGHT = (np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]).astype(float)
-TALLIES = np.stack([RIGHT, np.ones_like(RIGHT)], axis=2)
-DIFFERENCES = 100 * (RIGHT[0] - RIGHT[1])
-"""Correct answers of two runs to 500 instances, and the differences of their scores."""
-
-
-def test_resampled_accuracy_has_the_textbook_standard_error() -> None:
-    weights = draws.sample_unit_weights("DailyDialog", CHOICE.name, 500)
-    scores = draws.resample_scores(TALLIES, weights, accuracy)
-    assert scores.shape == (2, draws.RESAMPLES)
-    single = draws.resample_scores(TALLIES[0], weights, accuracy)
-    assert single == pytest.approx(scores[0])
-    error = (scores[0] - scores[1]).std(ddof=1)
-    assert error == pytest.approx(DIFFERENCES.std() / 500**0.5, rel=0.07)
-
-
 def test_leaving_units_out_gives_the_textbook_standard_error_exactly() -> None:
-    without = draws.compute_jackknife_scores(TALLIES, accuracy)
+    """For a difference of two accuracies over 500 instances, without random sampling."""
+    right = (np.random.default_rng(0).random((2, 500)) < [[0.6], [0.5]]).astype(float)
+    without = draws.compute_jackknife_scores(np.stack([right, np.ones_like(right)], 2), accuracy)
     assert without.shape == (2, 500)
     error = (without[0] - without[1]).std(ddof=1)
-    assert error == pytest.approx(DIFFERENCES.std(ddof=1) / 500**0.5, rel=1e-12)
+    differences = 100 * (right[0] - right[1])
+    assert error == pytest.approx(differences.std(ddof=1) / 500**0.5, rel=1e-12)
 
 
 def test_leaving_dialogues_out_is_the_jackknife_worked_by_hand() -> None:
