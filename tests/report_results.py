@@ -195,14 +195,12 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
     first = here.iloc[0]
     delta, base = float(here["delta"].mean()), float(here["baseline_score"].mean())
     p = float(np.exp(-abs(delta) / 4))
+    errors = {"standard_error": 1.5, "test_error": 1.0, "test_degrees": 19.0, "degrees": 4.0}
     values = {
-        "dataset": first["dataset"],
-        "model": first["model"],
-        "algorithm": first["algorithm"],
+        **first[_CELL],
+        **errors,
         "sources": list(first["sources"]),
-        "source": first["source"],
         "n_sources": int(first["n_sources"]),
-        "target": first["target"],
         "n_seeds": len(here),
         "seeds": sorted(int(seed) for seed in here["seed"]),
         "n_baselines": len(here),
@@ -213,43 +211,22 @@ def _cell(here: pd.DataFrame) -> tuple[object, ...]:
         "instances": 40,
         "dialogues": 20,
         "resampled_by": "dialogue",
-        "standard_error": 1.5,
-        "test_error": 1.0,
-        "test_degrees": 19.0,
-        "degrees": 4.0,
         "low": delta - 3,
         "high": delta + 3,
         "p": p,
-        "no_interval": None,
         "q": min(1.0, 2 * p) if len(here) > 1 else float("nan"),
         "significant": 2 * p <= 0.05 and len(here) > 1,
         "inputs": "i" * 64,
     }
-    return tuple(values[name] for name in list_column_names(columns.CELLS))
+    return _fill_row("cells", values)
 
 
 def _summary(key: tuple[str, str, str], here: pd.DataFrame) -> tuple[object, ...]:
     mean = float(here["delta"].mean())
     around = (mean, mean - 1, mean + 1)
-    joint = (mean - 2, mean + 2)
-    return (
-        *key,
-        len(here),
-        2,
-        *around,
-        *joint,
-        *around,
-        0.5,
-        0.4,
-        0.6,
-        2.0,
-        1.5,
-        2.5,
-        len(here),
-        0.1,
-        0.01,
-        0.02,
-    )
+    positive_and_rank = (0.5, 0.4, 0.6, 2.0, 1.5, 2.5)
+    rest = (*positive_and_rank, len(here), 0.1, 0.01, 0.02)
+    return (*key, len(here), 2, *around, mean - 2, mean + 2, *around, *rest)
 
 
 def _asymmetry(key: tuple[str, str, str], here: pd.DataFrame) -> list[tuple[object, ...]]:

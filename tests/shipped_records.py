@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ from tasktransfer.results.study import Study
 from transfer_frames import write_collected_tables, write_statistics
 
 ROOT = Path(__file__).parents[1]
+
+
+def signed(value: float, form: str = "+.1f") -> str:
+    """Format a number as on a page, with a true minus sign."""
+    return f"{value:{form}}".replace("-", "−")
+
+
+def list_lines(section: str, pattern: str) -> list[list[str]]:
+    """Return the cells of the lines of a page's table that match a pattern."""
+    return [line.strip("| ").split(" | ") for line in re.findall(pattern, section, re.MULTILINE)]
 
 
 def merged(pack: str, preset: str, results: Path, **changes: Any) -> Study:

@@ -55,6 +55,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "fidelity/test_shipped_matrix.py": SHIPPED,
     "fidelity/test_shipped_emotions.py": SHIPPED,
     "fidelity/test_shipped_recipe.py": SHIPPED,
+    "fidelity/test_shipped_selectors.py": SHIPPED,
     "hostile/test_many_datasets.py": of_package("cli/", "data/", "datasets/", "files/"),
     "hostile/test_shards.py": (*of_package("files/", "operate/"), "tests/hostile/"),
     "unit/test_hostile_configs.py": (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from shipped_records import merged
+from shipped_records import list_lines, merged, signed
 from transfer_frames import write_collected_tables, write_statistics
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +17,7 @@ CONTROLS = PAGE.split("### Larger models")[0]
 
 def printed(values: pd.Series) -> str:
     """Format one number, or the range from lowest to highest, as on the page."""
-    ends = dict.fromkeys(f"{value:+.1f}".replace("-", "−") for value in (min(values), max(values)))
-    return " to ".join(ends)
+    return " to ".join(dict.fromkeys(map(signed, (min(values), max(values)))))
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +43,8 @@ def test_the_pages_table_is_of_these_controls(controls: Path) -> None:
         ]
         name = str(target).replace("_", " ")
         expected.append([f"{name} ({dataset})", printed(pd.Series([best])), *numbers])
-    lines = re.findall(
-        r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$", CONTROLS, flags=re.MULTILINE
-    )
-    assert sorted(line.strip("| ").split(" | ") for line in lines) == sorted(expected)
+    lines = list_lines(CONTROLS, r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$")
+    assert sorted(lines) == sorted(expected)
 
 
 def test_no_difference_to_a_control_is_sure(controls: Path) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
+import runpy
 from pathlib import Path
-from statistics import median
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,47 +15,35 @@ from PIL import Image
 from benchmarks.source_differences import compare_sources
 from benchmarks.source_order import compare_models, compare_seeds, compute_share
 from printed_intervals import list_intervals, list_wrong_intervals
-from shipped_records import merged
+from shipped_records import list_lines, merged, signed
 from tasktransfer.core.nodes import Outcome
 from tasktransfer.core.references import COLLAPSED, FROZEN, LEARNED
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.choices import COMPARED
-from tasktransfer.designs.transfer.recommend import read_tables_evidence
 from tasktransfer.designs.transfer.report.blocks import build_changes_table
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
-from tasktransfer.operate.forecast.estimate import Estimates
-from tasktransfer.operate.forecast.rates import Rates
 from tasktransfer.present.numbers import DIFFERENCES, format_value_with_interval
-from tasktransfer.present.tables import PrintedTable, build_printed_tables
+from tasktransfer.present.tables import build_printed_tables
 from tasktransfer.results.frames import Frames
-from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
-from tasktransfer.selection.evidence import (
-    add_source_mean,
-    compute_selector_regret,
-    read_shipped_evidence,
-)
 from tasktransfer.selection.nodes import is_selection_run
 from transfer_frames import write_collected_tables, write_statistics
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-PRESET = ROOT / "workflow" / "presets" / "minilm-matrix.yaml"
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("## The whole matrix")[1]
 AVERAGES, SOURCES, LEARNING = re.split(
     r"Do the sources of a target differ in their effects\?|### Which", PAGE
 )[:3]
 WORDS = " ".join(PAGE.split())
 """Text of the section as one line, to find wrapped sentences."""
-SELECTION = (ROOT / "docs" / "selection.md").read_text().split("### On the shipped matrix")[1]
-PROMPTED = (ROOT / "docs" / "prompted.md").read_text().split("## First numbers")[1]
-ALGORITHMS = ("pretrain_finetune", "multitask", "multitask_finetune")
 
 
 @pytest.fixture(scope="module")
@@ -63,26 +51,13 @@ def pack() -> Pack:
     return read_pack(ROOT / "shipped" / "minilm-matrix.parquet")
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    folder = tmp_path_factory.mktemp("matrix")
-    return merged("minilm-matrix.parquet", "minilm-matrix.yaml", folder / "results")
-
-
-@pytest.fixture(scope="module")
-def results(study: Study) -> Frames:
-    """Build its tables and statistics from the existing records."""
-    write_collected_tables(study, complete=False)
-    return write_statistics(study)
-
-
-def test_both_seeds_are_whole(study: Study) -> None:
-    asked = [run.outcome for run in study.plan.runs if is_selection_run(run)]
+def test_both_seeds_are_whole(matrix: Study) -> None:
+    asked = [run.outcome for run in matrix.plan.runs if is_selection_run(run)]
     probes = {stage for one in asked if isinstance(one, Outcome) for stage in one.stages}
-    for stages, each in ((probes, 132), (set(study.plan.stages) - probes, 347)):
-        seeds = [stage.seed for stage in stages if Path(study.get_record_path(stage)).exists()]
+    for stages, each in ((probes, 132), (set(matrix.plan.stages) - probes, 347)):
+        seeds = [stage.seed for stage in stages if Path(matrix.get_record_path(stage)).exists()]
         assert (seeds.count(0), seeds.count(1), len(stages)) == (each, each, 2 * each)
-    assert all(Path(study.get_record_path(fit)).exists() for fit in study.plan.fits)
+    assert all(Path(matrix.get_record_path(fit)).exists() for fit in matrix.plan.fits)
 
 
 def test_it_is_small(pack: Pack) -> None:
@@ -90,23 +65,19 @@ def test_it_is_small(pack: Pack) -> None:
     assert pack.facts["provenance"] == (ROOT / "shipped" / "MATRIX.md").read_text()
 
 
-def test_the_picture_of_the_readme_shows_these_numbers(results: Frames) -> None:
+def test_the_picture_of_the_readme_shows_these_numbers(frames: Frames) -> None:
     script = ROOT / "docs" / "first_picture.py"
-    spec = importlib.util.spec_from_file_location("first_picture", script)
-    assert spec is not None
-    assert spec.loader is not None
-    first_picture = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(first_picture)
+    first_picture = SimpleNamespace(**runpy.run_path(str(script)))
     with Image.open(ROOT / first_picture.PICTURE) as picture:
         plotted = json.loads(picture.info["Description"])
-    numbers = first_picture.list_numbers(results["summary"], results["cells"])
+    numbers = first_picture.list_numbers(frames["summary"], frames["cells"])
     assert (len(plotted["effects"]), len(plotted["cells"])) == (6, 42)
     assert plotted == json.loads(json.dumps(numbers))
     assert (ROOT / first_picture.PICTURE).stat().st_size < 200_000
 
 
-def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
-    shares = results["variance"].set_index(["dataset", "algorithm", "component"])["share"]
+def test_the_pages_table_is_of_these_tables(frames: Frames) -> None:
+    shares = frames["variance"].set_index(["dataset", "algorithm", "component"])["share"]
     expected = [
         [
             str(row.dataset),
@@ -120,47 +91,43 @@ def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
                 for component in ("target", "source", "source x target", "seed")
             ),
         ]
-        for row in results["summary"].itertuples()
+        for row in frames["summary"].itertuples()
     ]
-    lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* % \|$", AVERAGES, flags=re.MULTILINE)
-    told = [line.strip("| ").split(" | ") for line in lines]
-    assert told == expected
+    assert list_lines(AVERAGES, r"^\| (?:DailyDialog|Friends) \| .* % \|$") == expected
 
 
-def signed(value: float) -> str:
-    """Format a delta as on the page."""
-    return f"{value:+.1f}".replace("-", "−")
-
-
-def test_what_the_page_says_of_its_cells(results: Frames) -> None:
-    cells = results["cells"]
+def test_what_the_page_says_of_its_cells(frames: Frames) -> None:
+    cells = frames["cells"]
     assert (int(cells["q"].notna().sum()), len(cells)) == (396, 396)
     assert not cells["significant"].any()
     assert f"(smallest q: {cells['q'].min():.2f})" in WORDS
-    asymmetry = results["asymmetry"]
+    asymmetry = frames["asymmetry"]
     assert not (asymmetry["q"] <= 0.05).any()
     ways = [
         group["a_to_b"].corr(group["b_to_a"], method="spearman")
         for _, group in asymmetry.groupby(["dataset", "algorithm"])
     ]
-    assert f"two directions is {signed_2(min(ways))} to {signed_2(max(ways))}, depending" in WORDS
+    assert (
+        f"two directions is {signed(min(ways), '.2f')} to {signed(max(ways), '.2f')}, depending"
+        in WORDS
+    )
     gains = cells[cells["algorithm"] == "multitask_finetune"].groupby("target")["delta"].mean()
     most = {"emotion_recognition", "topic_classification", "character_identification"}
     assert set(gains.nlargest(3).index) == most
 
 
-def test_what_the_page_says_of_variance_and_algorithms(results: Frames) -> None:
-    shares = results["variance"].groupby("component")["share"].agg(["min", "max"]) * 100
+def test_what_the_page_says_of_variance_and_algorithms(frames: Frames) -> None:
+    shares = frames["variance"].groupby("component")["share"].agg(["min", "max"]) * 100
     low, high = shares["min"].round(), shares["max"].round()
     assert f"targets explain {low['target']:.0f} to {high['target']:.0f} % of the variance" in WORDS
     assert f"at most {high['source']:.0f} % of the variance" in WORDS
     assert f"seeds explain {low['seed']:.0f} to {high['seed']:.0f} %" in WORDS
     pairs = f"{low['source x target']:.0f} to {high['source x target']:.0f} %"
     assert f"Pairs of source and target explain {pairs}" in WORDS
-    assert not (results["summary"]["joint_q"] <= 0.05).any()
-    assert f"six tests (smallest q: {results['summary']['joint_q'].min():.2f})" in WORDS
-    surely = results["summary"][
-        (results["summary"]["joint_low"] > 0) | (results["summary"]["joint_high"] < 0)
+    assert not (frames["summary"]["joint_q"] <= 0.05).any()
+    assert f"six tests (smallest q: {frames['summary']['joint_q'].min():.2f})" in WORDS
+    surely = frames["summary"][
+        (frames["summary"]["joint_low"] > 0) | (frames["summary"]["joint_high"] < 0)
     ]
     assert set(surely["dataset"]) == {"Friends"}
     assert len(surely) == 3
@@ -170,12 +137,8 @@ def test_what_the_page_says_of_variance_and_algorithms(results: Frames) -> None:
     assert f"dialogues {gain['joint_low']:+.1f} to {gain['joint_high']:+.1f})" in readme
 
 
-def signed_2(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
-
-
-def test_two_tasks_are_not_learnt(results: Frames) -> None:
-    collapsed = results["collapsed"]
+def test_two_tasks_are_not_learnt(frames: Frames) -> None:
+    collapsed = frames["collapsed"]
     baselines = collapsed[collapsed["algorithm"] == "baseline"]
     always = set(baselines[baselines["n_collapsed"] == baselines["n_runs"]]["target"])
     assert always == {"dialogue_nli", "dialogue_reasoning_commonsense_relation_prediction"}
@@ -185,8 +148,8 @@ def test_two_tasks_are_not_learnt(results: Frames) -> None:
 
 
 @pytest.fixture(scope="module")
-def references(results: Frames) -> pd.DataFrame:
-    return results["references"]
+def references(frames: Frames) -> pd.DataFrame:
+    return frames["references"]
 
 
 def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) -> None:
@@ -204,11 +167,10 @@ def test_the_table_of_baselines_is_of_these_records(references: pd.DataFrame) ->
                 best["state"],
             ]
         )
-    lines = re.findall(r"^\| .* \|$", LEARNING.split("###")[0], flags=re.MULTILINE)[1:]
-    assert [line.strip("| ").split(" | ") for line in lines] == expected
+    assert list_lines(LEARNING.split("###")[0], r"^\| .* \|$")[1:] == expected
 
 
-def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frames) -> None:
+def test_what_the_page_says_of_learning(references: pd.DataFrame, frames: Frames) -> None:
     best = references[references["is_best"]].set_index(["dataset", "target"])
     unlearned = best[best["state"] != LEARNED]
     significant = best[best["q"] <= 0.05]
@@ -228,7 +190,7 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
     assert f"and {emotions:.1f} points more on EmoryNLP's emotions" in WORDS
     frozen = (best["reference"] == FROZEN).sum()
     assert f"logistic regression are the best reference for {frozen} of 17 tasks" in WORDS
-    cells = results["cells"]
+    cells = frames["cells"]
     gains = cells[
         (cells["dataset"] == "DailyDialog") & (cells["algorithm"] == "multitask_finetune")
     ]
@@ -240,30 +202,29 @@ def test_what_the_page_says_of_learning(references: pd.DataFrame, results: Frame
 
 
 def test_the_guide_to_the_report_quotes_its_answer(
-    results: Frames, references: pd.DataFrame
+    frames: Frames, references: pd.DataFrame
 ) -> None:
     guide = (ROOT / "docs" / "explanation" / "reading-the-report.md").read_text("utf-8")
     quotes = " ".join(line.removeprefix(">") for line in guide.splitlines())
     words = " ".join(quotes.split())
-    changes = build_changes_table(results["summary"])
+    changes = build_changes_table(frames["summary"])
     assert changes is not None
     lines = [row for block in changes.blocks for row in block]
     assert len(lines) == 6
     for line in lines:
         assert f"| {' | '.join(line)} |" in guide
-    best = references[references["is_best"]]
-    names, _ = describe_unlearned_list(best)
+    names, _ = describe_unlearned_list(references[references["is_best"]])
     assert names in words
 
 
-def test_the_table_of_source_differences_is_of_these_records(results: Frames, study: Study) -> None:
-    runs = results["transfer_runs"]
-    found = compare_sources(runs, compute_dialogue_scores(runs, Path(study.config.results)))
+def test_the_table_of_source_differences_is_of_these_records(frames: Frames, matrix: Study) -> None:
+    runs = frames["transfer_runs"]
+    found = compare_sources(runs, compute_dialogue_scores(runs, Path(matrix.config.results)))
     expected = [
         [
             row.dataset,
             get_algorithm_label(str(row.algorithm)).lower(),
-            signed_2(row.correlation),
+            signed(row.correlation, ".2f"),
             f"{row.p:.3f}",
             *(
                 (
@@ -276,155 +237,13 @@ def test_the_table_of_source_differences_is_of_these_records(results: Frames, st
         ]
         for row in found.itertuples()
     ]
-    lines = re.findall(r"^\| (?:DailyDialog|Friends) \| .* \|$", SOURCES, flags=re.MULTILINE)
-    assert [line.strip("| ").split(" | ") for line in lines] == expected
+    assert list_lines(SOURCES, r"^\| (?:DailyDialog|Friends) \| .* \|$") == expected
 
 
-def test_its_cuts_are_in_its_tables(results: Frames) -> None:
-    assert results.metadata.cuts == (
+def test_its_cuts_are_in_its_tables(frames: Frames) -> None:
+    assert frames.metadata.cuts == (
         "limit_train 500, limit_dev 200, prompted.limit_test 200, training.limit_test 1200"
     )
-
-
-# --- selectors ----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def regret(study: Study, results: Frames) -> pd.DataFrame:
-    """Return regret@1 over both datasets' targets."""
-    frame = pd.read_parquet(Path(study.tables, "regret.parquet"))
-    return frame[(frame["measure"] == "regret@1") & (frame["dataset"] == "all")]
-
-
-def test_the_table_of_selectors_is_of_these_records(study: Study, regret: pd.DataFrame) -> None:
-    values = regret.set_index(["selector", "algorithm"])
-    expected = []
-    for selector in study.config.selectors:  # type: ignore[attr-defined]
-        rows = [values.loc[(selector, algorithm)] for algorithm in ALGORITHMS]
-        numbers = [f"{row['value']:.2f} [{row['low']:.2f}, {row['high']:.2f}]" for row in rows]
-        expected.append([selector, *numbers])
-    floors = [f"{values.loc[('random', algorithm)]['floor']:.2f}" for algorithm in ALGORITHMS]
-    expected.append(["(noise floor)", *floors])
-    lines = re.findall(r"^\| [\w() ]+ \| \d.* \|$", SELECTION, flags=re.MULTILINE)
-    assert [line.strip("| ").split(" | ") for line in lines] == expected
-
-
-def test_no_selector_is_told_from_random_or_source_mean(regret: pd.DataFrame) -> None:
-    assert (regret["n_targets"] == 9).all()
-    assert not (regret["to_source_mean_q"] <= 0.05).any()
-    assert regret["to_random_q"].min() > 0.05
-    assert f"(smallest q against random: {regret['to_random_q'].min():.2f})" in " ".join(
-        SELECTION.split()
-    )
-    least = regret.loc[regret.groupby("algorithm")["value"].idxmin()]
-    assert dict(zip(least["algorithm"], least["selector"], strict=True)) == {
-        **dict.fromkeys(ALGORITHMS[:2], "taskemb"),
-        "multitask_finetune": "roe",
-    }
-    random = regret[regret["selector"] == "random"].set_index("algorithm").loc[[*ALGORITHMS]]
-    better = [f"{value:.1f}".replace("-", "−") for value in random["value"] - random["floor"]]
-    words = " ".join(SELECTION.split())
-    first, second, third = better
-    assert f"by only {first} points for pre-train → fine-tune and {second} points for" in words
-    worse = third.removeprefix("−")
-    assert third != worse
-    assert f"has a regret@1 that is {worse} points higher than random" in words
-
-
-def test_the_evidence_of_recommend_is_of_these_tables(study: Study, regret: pd.DataFrame) -> None:
-    built = read_tables_evidence(Path(study.tables))
-    assert built is not None
-    shipped = read_shipped_evidence()
-    pd.testing.assert_frame_equal(built, shipped)
-    judging = add_source_mean(shipped)
-    for algorithm, rows in judging[judging["learned"]].groupby("algorithm"):
-        of_table = regret[regret["algorithm"] == algorithm].set_index("selector")
-        judged = compute_selector_regret(rows).loc[of_table.index]
-        for column in ("value", "low", "high", "to_random_q"):
-            assert judged[column].to_numpy() == pytest.approx(
-                of_table[column].to_numpy(), nan_ok=True
-            )
-    emotions = shipped[shipped["learned"] & (shipped["algorithm"] == ALGORITHMS[0])]
-    means = emotions.groupby(["dataset", "source", "target"])["delta"].mean()
-    lowest = means["DailyDialog"].groupby("source").mean()
-    assert lowest.idxmin() == "emotion_recognition"
-    words = " ".join((ROOT / "docs" / "selection.md").read_text().split())
-    assert f"(−{-lowest.min():.1f} points over six targets)" in words
-
-
-# --- a prompted language model ------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def asked(study: Study, results: Frames) -> pd.DataFrame:
-    """Return the rows of prompted runs by dataset, target and shots."""
-    frame = pd.read_parquet(Path(study.tables, "prompted.parquet"))
-    return frame[frame["target"] != ""].set_index(["dataset", "target", "shots"])
-
-
-def test_the_table_of_asked_scores_is_of_these_records(
-    asked: pd.DataFrame, results: Frames
-) -> None:
-    runs = results["transfer_runs"]
-    trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
-    expected = []
-    for dataset, target in asked.index.droplevel("shots").unique():
-        rows = [asked.loc[(dataset, target, shots)] for shots in (0, 4)]
-        told = [f"{row['score']:.1f} [{row['low']:.1f}, {row['high']:.1f}]" for row in rows]
-        name = target.replace("_", " ").replace("dialogue reasoning ", "reasoning, ")
-        spread = max(row["spread"] for row in rows)
-        expected.append(
-            [f"{name} ({dataset})", *told, f"{spread:.1f}", f"{trained[dataset, target]:.1f}"]
-        )
-    lines = [
-        line.strip("| ").split(" | ")
-        for line in re.findall(r"^\| \w[^|]*\([DF]\w+\) \|.*\|$", PROMPTED, flags=re.MULTILINE)
-    ]
-    # The most frequent answer of the same 200 instances needs the dialogues.
-    assert [[*line[:4], line[5]] for line in lines] == expected
-
-
-def test_what_the_page_says_of_asking(asked: pd.DataFrame, results: Frames) -> None:
-    runs = results["transfer_runs"]
-    trained = runs[runs["algorithm"] == "baseline"].groupby(["dataset", "target"])["score"].mean()
-    best = asked.groupby(["dataset", "target"])[["score", "high"]].max()
-    assert (trained.reindex(best.index) > best["score"]).all()
-    beyond = int((trained.reindex(best.index) > best["high"]).sum())
-    page = " ".join(PROMPTED.split())
-    assert f"higher than the prompted model on all {len(best)} tasks**" in page
-    assert f"above the prompted model's interval on {beyond} of these tasks" in page
-    assert f"up to {asked['spread'].max():.0f} points apart" in page
-
-
-def test_asking_takes_about_what_is_forecast(study: Study) -> None:
-    """The median is used, since some of the processor cores were busy with other work."""
-    rates = Rates("cpu", {"float32": 185e9, "bfloat16": 1184e9}, "its machine", "measured")
-    estimates = Estimates(study, "cpu", rates)
-    factors = []
-    for node in study.plan.evaluations:
-        record = Path(study.get_record_path(node))
-        if node.asked is not None and record.exists():
-            made = read_record(record)["provenance"]
-            if made["host"]["device"] == "cpu":
-                factors.append(made["seconds"]["total"] / estimates.estimate_seconds(node))
-    assert len(factors) > 50
-    assert 1 / 1.5 < median(factors) < 1.5
-
-
-def test_what_the_page_of_speed_says_of_its_minutes(study: Study) -> None:
-    """The minutes are per task, and for all trainings on two tasks."""
-    page = (ROOT / "docs" / "development" / "performance.md").read_text()
-    minutes: dict[tuple[str, str], float] = {}
-    for stage in study.plan.stages:
-        made = read_record(Path(study.get_record_path(stage)))["provenance"]
-        if made["host"]["device"] == "cpu":
-            continue  # the probe's
-        task, *others = (get_task(stage.dataset, name).short for name in stage.train_tasks)
-        key = (stage.dataset, "two tasks" if others else task)
-        minutes[key] = minutes.get(key, 0.0) + made["seconds"]["total"] / 60
-    assert len(minutes) == 17 + 2
-    for (_, name), value in minutes.items():
-        assert f" {name} {value:.1f}" in page
 
 
 # --- larger models ------------------------------------------------------------------------------
@@ -451,9 +270,9 @@ def test_how_much_of_the_larger_models_is_there(larger: Study) -> None:
     assert f"Of the {len(stages)} training runs, {len(stages) - 4} are available" in LARGER_WORDS
 
 
-def test_what_the_page_says_of_larger_models(larger: Study, study: Study, results: Frames) -> None:
+def test_what_the_page_says_of_larger_models(larger: Study, matrix: Study, frames: Frames) -> None:
     own, matrix = (
-        pd.read_parquet(Path(of.tables, "transfer_runs.parquet")) for of in (larger, study)
+        pd.read_parquet(Path(of.tables, "transfer_runs.parquet")) for of in (larger, matrix)
     )
     mpnet, smollm = (own[own["model"] == name] for name in ("mpnet", "smollm2-135m"))
     for who, rows in (
@@ -475,18 +294,18 @@ def test_what_the_page_says_of_larger_models(larger: Study, study: Study, result
     }
 
 
-def test_printed_intervals_end_where_the_scale_does(study: Study, results: Frames) -> None:
-    analysis = get_design(study.config).analysis(study)
-    tables = build_printed_tables(analysis, read_frames(study, analysis))
+def test_printed_intervals_end_where_the_scale_does(matrix: Study, frames: Frames) -> None:
+    analysis = get_design(matrix.config).analysis(matrix)
+    tables = build_printed_tables(analysis, read_frames(matrix, analysis))
     assert len([*list_intervals(tables)]) > 1000
     assert list_wrong_intervals(tables) == []
-    raw = results["cells"]
+    raw = frames["cells"]
     assert (raw["high"] > 100).any(), "the tables keep the computed ends"
 
 
-def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
+def test_the_page_on_heatmaps_is_of_these_cells(frames: Frames) -> None:
     text = (ROOT / "docs" / "analysis.md").read_text().split("## Heatmaps")[1].split("\n## ")[0]
-    cells = results["cells"]
+    cells = frames["cells"]
     cells = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     clear = int(((cells["low"] > 0) | (cells["high"] < 0)).sum())
     words = " ".join(text.split())
@@ -504,18 +323,10 @@ def test_the_page_on_heatmaps_is_of_these_cells(results: Frames) -> None:
     assert interval.replace(" [", " points [") in words
 
 
-def test_runs_of_table_2_are_cells_times_seeds(study: Study, results: Frames) -> None:
-    analysis = get_design(study.config).analysis(study)
-    tables = {t.name: t for t in build_printed_tables(analysis, read_frames(study, analysis))}
-    counts = {}
-    for name, heads in (("table2", ["Runs"]), ("summary", ["Cells", "Seeds"])):
-        table = tables[name]
-        assert isinstance(table, PrintedTable)
-        lines = [line for block in table.layout.blocks for entry in block for line in entry]
-        rows = [dict(zip(table.layout.head, line, strict=True)) for line in lines]
-        counts[name] = {
-            (row["Dataset"], row["Algorithm"]): [row[head] for head in heads] for row in rows
-        }
-    for key, (cells, seeds) in counts["summary"].items():
-        runs = int(cells) * int(seeds)
-        assert counts["table2"][key] == [f"{runs}/{runs}"]
+def test_runs_of_table_2_are_cells_times_seeds(frames: Frames) -> None:
+    keys = ["dataset", "algorithm"]
+    table2, summary = compute_table2(frames), frames["summary"].set_index(keys)
+    assert table2 is not None
+    trained = table2[table2["n_pairs"] > 0].set_index(keys)
+    assert trained["complete"].all()
+    assert trained["n_cells"].to_dict() == (summary["n_cells"] * summary["n_seeds"]).to_dict()

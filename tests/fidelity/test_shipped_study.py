@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shipped_records import merged
+from shipped_records import list_lines, merged, signed
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.tables.names import get_algorithm_label
@@ -42,7 +42,7 @@ def results(study: Study) -> Frames:
 def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
     page = (ROOT / "docs" / "transfer.md").read_text()
     text = page.split("## Three tasks each, three seeds")[1].split("\n## ")[0]
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if " of 6 |" in line]
+    lines = list_lines(text, r"^.* of 6 \|.*$")
     cells = results["cells"]
     gains = cells[cells["delta"] > 0].groupby(["dataset", "algorithm"]).size()
     printed = compute_table2(results)
@@ -63,11 +63,6 @@ def test_the_pages_table_is_of_these_tables(results: Frames) -> None:
         )
     told = [[name, method.lower(), *numbers] for name, method, *numbers in lines]
     assert told == expected
-
-
-def signed(value: float) -> str:
-    """Format a delta as on the page."""
-    return f"{value:+.1f}".replace("-", "−")
 
 
 def test_what_the_page_says_of_its_cells(results: Frames) -> None:

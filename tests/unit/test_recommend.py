@@ -13,7 +13,6 @@ import yaml
 from declared_files import TURNS, as_jsonl, dialogue
 from small_study import SMALL, parse
 
-from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.recommend import list_baseline_warnings, parse_question
 from tasktransfer.errors import ConfigError
@@ -67,17 +66,13 @@ def test_a_selector_that_tells_gains_promises_them() -> None:
     assert (low < expected).all() and (expected < high).all()
 
 
-def test_noise_promises_the_mean_gain() -> None:
+def test_noise_promises_the_mean_gain_and_two_targets_nothing() -> None:
     values, gains = grid(slope=0.0, noise=1.0)
     found = fit_expected_gain(values, gains)
     assert found is not None
     assert abs(found.slope) < 0.25
     assert found.error == pytest.approx(found.constant_error, rel=0.05)
-
-
-def test_two_targets_promise_nothing() -> None:
-    values, gains = grid(1.0, 1.0, targets=2)
-    assert fit_expected_gain(values, gains) is None
+    assert fit_expected_gain(*grid(1.0, 1.0, targets=2)) is None
 
 
 ALGORITHMS = ("pretrain_finetune", "multitask")
@@ -180,11 +175,9 @@ def test_targets_that_have_not_learned_do_not_judge() -> None:
 EMOTIONS = ("joy", "anger", "sadness", "fear", "neutral")
 
 
-def test_a_label_of_emotions_gets_sources_of_emotions_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("here", "datasets_of_one_test")
+def test_a_label_of_emotions_gets_sources_of_emotions_first() -> None:
     """The shipped matrix cannot tell sources apart, and the text says so."""
-    monkeypatch.chdir(tmp_path)
     rows = [dialogue("all", n) | {"mood": EMOTIONS[n % 5]} for n in range(20)]
     as_jsonl(Path("tickets.jsonl"), rows)
     mood = {"kind": "dialogue_classification", "label": "mood"}
@@ -220,7 +213,6 @@ def test_a_label_of_emotions_gets_sources_of_emotions_first(
     assert "no significant difference between the sources" in text
     assert "Friends/MELD_emotion_recognition" in text.split("do not count")[1].splitlines()[0]
     assert "kind" not in text
-    replace_declared_datasets(())
 
 
 def test_without_evidence_nothing_is_promised() -> None:
@@ -280,11 +272,12 @@ def test_targets_and_sources_have_to_be_the_studys() -> None:
     assert parse_question(
         study(), "DailyDialog/topic_classification", ["dialogue_nli"]
     ).sources == ("dialogue_nli",)
-    with pytest.raises(ConfigError, match="DailyDialog/topic_classification"):
-        parse_question(study(), "nothing", [])
-    with pytest.raises(ConfigError, match="not a source"):
-        parse_question(study(), "topic_classification", ["question_answering"])
-    with pytest.raises(ConfigError, match=r"Did you mean 'DailyDialog/topic_classification'\?"):
-        parse_question(study(), "topic_clasification", [])
-    with pytest.raises(ConfigError, match="The study has no source tasks to rank"):
-        parse_question(study(sources=[], algorithms=["baseline"]), "topic_classification", [])
+    alone = {"sources": [], "algorithms": ["baseline"]}
+    for keys, target, sources, why in (
+        ({}, "nothing", [], "DailyDialog/topic_classification"),
+        ({}, "topic_classification", ["question_answering"], "not a source"),
+        ({}, "topic_clasification", [], r"Did you mean 'DailyDialog/topic_classification'\?"),
+        (alone, "topic_classification", [], "The study has no source tasks to rank"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            parse_question(study(**keys), target, sources)
