@@ -24,8 +24,8 @@ from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.choices import COMPARED
 from tasktransfer.designs.transfer.report.blocks import build_changes_table
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
+from tasktransfer.designs.transfer.runs import get_algorithm_label
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.present.numbers import DIFFERENCES, format_value_with_interval

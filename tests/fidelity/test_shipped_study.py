@@ -9,7 +9,7 @@ import pytest
 from shipped_records import list_lines, merged, signed
 from tasktransfer.datasets import get_task
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import get_algorithm_label
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.operate.commons.read_packs import Pack, read_pack
 from tasktransfer.results.frames import Frames

@@ -28,7 +28,7 @@ from tasktransfer.designs.transfer.report.targets import (
     describe_verdict,
     render_targets,
 )
-from tasktransfer.designs.transfer.tables.names import format_task_name
+from tasktransfer.designs.transfer.runs import format_task_name
 from tasktransfer.present.numbers import format_signed
 
 NAN = float("nan")

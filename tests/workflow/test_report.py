@@ -15,7 +15,7 @@ from report_results import Asked, RunName, digest_of_run, make_results, path_of,
 from shown_results import write_report
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.frames import CURVES, PROMPTED
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import get_algorithm_label
 from tasktransfer.present.kit.style import format_signed
 from tasktransfer.results.common_frames import ROUNDS
 from tasktransfer.results.frames import Frames

@@ -18,7 +18,12 @@ from tasktransfer.core.references import (
 )
 from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.frames import compares_methods
-from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_reference
+from tasktransfer.designs.transfer.runs import (
+    BASELINE,
+    get_algorithm_label,
+    is_prompted,
+    is_reference,
+)
 from tasktransfer.present.columns import (
     Column,
     Head,
@@ -33,12 +38,11 @@ from tasktransfer.present.numbers import DASH, DIFFERENCES, SCORES, is_missing
 
 if TYPE_CHECKING:
     from tasktransfer.designs.transfer.figures import forest, one_dataset
-    from tasktransfer.designs.transfer.tables import names, printed_rows
+    from tasktransfer.designs.transfer.tables import printed_rows
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     forest, one_dataset = figures.forest, figures.one_dataset
-    tables = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, printed_rows = tables.names, tables.printed_rows
+    printed_rows = LazyPackage("tasktransfer.designs.transfer.tables").printed_rows
 
 NOTHING = "has no target with two methods to compare"
 
@@ -81,7 +85,7 @@ def _format_variant(row: Row) -> str:
         return str(row["variant"])
     algorithm, _, sources = str(row["variant"]).partition(":")
     tasks = " + ".join(sources.replace("_", " ").split("+"))
-    return f"{tasks}, {names.get_algorithm_label(algorithm)}"
+    return f"{tasks}, {get_algorithm_label(algorithm)}"
 
 
 def declare_methods_table() -> Table:

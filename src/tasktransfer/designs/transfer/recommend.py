@@ -19,8 +19,7 @@ from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.report.advice import describe_methods
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_baselines
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import BASELINE, get_algorithm_label
 from tasktransfer.errors import ConfigError, RecordError, suggest_name
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.results.node_folders import has_valid_record

@@ -33,6 +33,7 @@ from tasktransfer.designs.transfer.method_table import (
 )
 from tasktransfer.designs.transfer.runs import (
     BASELINE,
+    get_algorithm_label,
     get_cell_names,
     is_baseline,
     is_prompted,
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
         task_properties,
     )
     from tasktransfer.designs.transfer.report import answer, blocks
-    from tasktransfer.designs.transfer.tables import names
 else:
     figures = LazyPackage("tasktransfer.designs.transfer.figures")
     confusions, curves, forest = figures.confusions, figures.curves, figures.forest
@@ -88,7 +88,6 @@ else:
     report = LazyPackage("tasktransfer.designs.transfer.report")
     answer, blocks = report.answer, report.blocks
     collect = LazyPackage("tasktransfer.designs.transfer").collect
-    names = LazyPackage("tasktransfer.designs.transfer.tables").names
 
 DATA_TABLES = ("table1", "lengths", "overlap_data")
 """Tables that ``data stats`` counts in the dialogues."""
@@ -215,8 +214,8 @@ FOREST_FIGURE = Figure(
 )
 """Figure of the answer."""
 METHODS_TABLE = declare_methods_table()
-REGRET_TABLE = declare_regret_table(names.get_algorithm_label, BASELINE)
-REGRET_FIGURE = declare_regret_figure(names.get_algorithm_label)
+REGRET_TABLE = declare_regret_table(get_algorithm_label, BASELINE)
+REGRET_FIGURE = declare_regret_figure(get_algorithm_label)
 MIXING_FIGURE = Figure(
     "mixing",
     "Weights of sources over training",

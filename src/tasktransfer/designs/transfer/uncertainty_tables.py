@@ -14,7 +14,7 @@ from tasktransfer.core.references import COMPUTED_LABELS, REFERENCES, STATES
 from tasktransfer.designs.transfer.algorithms import CONTROLS, VERDICTS
 from tasktransfer.designs.transfer.columns import COMPONENTS
 from tasktransfer.designs.transfer.frames import has_references
-from tasktransfer.designs.transfer.runs import is_control
+from tasktransfer.designs.transfer.runs import get_algorithm_label, is_control
 from tasktransfer.present.columns import (
     Column,
     make_interval_column,
@@ -27,17 +27,16 @@ from tasktransfer.present.numbers import DIFFERENCES, SECOND_DIFFERENCES
 from tasktransfer.results.study import Study
 
 if TYPE_CHECKING:
-    from tasktransfer.designs.transfer.tables import names, printed_rows
+    from tasktransfer.designs.transfer.tables import printed_rows
 else:
-    package = LazyPackage("tasktransfer.designs.transfer.tables")
-    names, printed_rows = package.names, package.printed_rows
+    printed_rows = LazyPackage("tasktransfer.designs.transfer.tables").printed_rows
 
 _PAIRS = "at least three source-target pairs with values that are not all equal"
 """Requirement of a rank correlation (``stats.correlation``)."""
 _GROUP = (
     make_text_column("dataset", "Dataset"),
     make_text_column("model", "Model"),
-    make_text_column("algorithm", "Algorithm", names.get_algorithm_label),
+    make_text_column("algorithm", "Algorithm", get_algorithm_label),
 )
 _CELL = (*_GROUP, make_text_column("source", "Source"), make_text_column("target", "Target"))
 
@@ -162,9 +161,9 @@ TABLES = (
         (
             make_text_column("dataset", "Dataset"),
             make_text_column("between", "Between"),
-            make_text_column("a", "One", names.get_algorithm_label),
-            make_text_column("b", "Other", names.get_algorithm_label),
-            make_text_column("held", "Both with", names.get_algorithm_label),
+            make_text_column("a", "One", get_algorithm_label),
+            make_text_column("b", "Other", get_algorithm_label),
+            make_text_column("held", "Both with", get_algorithm_label),
             make_number_column("n_pairs", "Pairs", "d"),
             make_number_column("correlation", "Correlation", ".2f"),
             make_interval_column("low", "high", "interval", ".2f"),

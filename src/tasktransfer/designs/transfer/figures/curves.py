@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from tasktransfer.core.references import METHODS
-from tasktransfer.designs.transfer.runs import NO_MODEL
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
+    NO_MODEL,
     explain_short_names,
     fit_short_names,
     get_algorithm_label,

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from tasktransfer.core.references import METHODS, TRANSFER
 from tasktransfer.designs.transfer.report.advice import FEW_TARGETS
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
     explain_short_names,
     fit_short_names,
     get_algorithm_label,

@@ -38,7 +38,7 @@ from tasktransfer.designs.transfer.figures.heatmap_panels import (
     draw_margin,
     list_margin_rows,
 )
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
     explain_short_names,
     fit_short_names,
     get_algorithm_label,

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from tasktransfer.designs.transfer.collect import SOURCES_CHOSEN_BY
-from tasktransfer.designs.transfer.tables.multi_source_tables import compute_multi_source_gains
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
     explain_short_names,
     fit_short_names,
     get_algorithm_label,
 )
+from tasktransfer.designs.transfer.tables.multi_source_tables import compute_multi_source_gains
 from tasktransfer.present.kit.paper import add_caption_notes
 from tasktransfer.present.kit.style import (
     INK,

@@ -29,7 +29,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     list_types,
     select_single_source_cells,
 )
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
     explain_short_names,
     fit_short_names,
     get_algorithm_label,

@@ -22,7 +22,7 @@ from tasktransfer.designs.transfer.figures.one_dataset import (
     list_types,
     select_single_source_cells,
 )
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
 from tasktransfer.present.kit.paper import add_caption_notes

@@ -21,8 +21,7 @@ from tasktransfer.core.references import (
 )
 from tasktransfer.designs.transfer.dataset_section import is_foreign
 from tasktransfer.designs.transfer.report.learned import CollapsedRuns
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import BASELINE, get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import (
     DIFFERENCES,

@@ -30,8 +30,7 @@ from tasktransfer.designs.transfer.report.learned import (
     describe_unlearned_baselines,
     select_learned_cells,
 )
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.runs import BASELINE, fit_short_names, get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import (
     DIFFERENCES,

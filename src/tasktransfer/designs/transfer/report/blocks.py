@@ -32,9 +32,8 @@ from tasktransfer.designs.transfer.report.learned import (
     select_unlearned_baselines,
 )
 from tasktransfer.designs.transfer.report.targets import render_targets
-from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.designs.transfer.runs import BASELINE, format_task_name, get_algorithm_label
 from tasktransfer.designs.transfer.statistics.matrices import summarise_agreement
-from tasktransfer.designs.transfer.tables.names import format_task_name, get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.columns import (
     Column,

@@ -30,8 +30,7 @@ from tasktransfer.designs.transfer.report.heatmap_parts import (
     group_curves,
 )
 from tasktransfer.designs.transfer.report.learned import describe_baseline, list_unlearned_targets
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.runs import BASELINE, fit_short_names, get_algorithm_label
 from tasktransfer.present.html import to_records
 from tasktransfer.present.kit.style import (
     DIVERGING,

@@ -13,8 +13,7 @@ from typing import Any
 import pandas as pd
 
 from tasktransfer.core.references import COLLAPSED, COMPUTED_LABELS, LEARNED, NOT_BETTER, REFERENCES
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import format_task_name
+from tasktransfer.designs.transfer.runs import BASELINE, format_task_name
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import to_records
 from tasktransfer.present.numbers import (

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from tasktransfer.core.references import MOST_FREQUENT, TRANSFER, format_method_label
 from tasktransfer.designs.transfer.report.advice import FEW_TARGETS
 from tasktransfer.designs.transfer.report.learned import BaselineState, describe_baseline
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_algorithm_label
+from tasktransfer.designs.transfer.runs import fit_short_names, get_algorithm_label
 from tasktransfer.present.columns import Row
 from tasktransfer.present.html import create_environment, to_records
 from tasktransfer.present.numbers import (

@@ -19,7 +19,7 @@ from tasktransfer.designs.transfer.published import (
     has_published_values,
     list_difference_notes,
 )
-from tasktransfer.designs.transfer.tables.names import (
+from tasktransfer.designs.transfer.runs import (
     fit_short_names,
     get_algorithm_label,
     get_short_names,

@@ -37,11 +37,16 @@ from tasktransfer.designs.transfer.published import (
     has_published_values,
     list_difference_notes,
 )
-from tasktransfer.designs.transfer.runs import BASELINE, is_prompted, is_transfer
+from tasktransfer.designs.transfer.runs import (
+    BASELINE,
+    fit_short_names,
+    get_short_names,
+    is_prompted,
+    is_transfer,
+)
 from tasktransfer.designs.transfer.tables import multi_source_tables as multi
 from tasktransfer.designs.transfer.tables import table2 as second
 from tasktransfer.designs.transfer.tables.multi_source_tables import compute_table3, compute_table6
-from tasktransfer.designs.transfer.tables.names import fit_short_names, get_short_names
 from tasktransfer.designs.transfer.tables.table2 import compute_table2
 from tasktransfer.present.numbers import DASH, format_count
 from tasktransfer.present.printed import Entry, Layout, build_plain_layout, group_blocks

@@ -24,8 +24,7 @@ from tasktransfer.designs.transfer.published import (
     has_published_values,
     list_difference_notes,
 )
-from tasktransfer.designs.transfer.runs import BASELINE
-from tasktransfer.designs.transfer.tables.names import get_algorithm_label
+from tasktransfer.designs.transfer.runs import BASELINE, get_algorithm_label
 from tasktransfer.present.numbers import (
     INCOMPLETE,
     OTHERWISE,
