@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from tasktransfer.cli.commented_methods import add_methods
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
 from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
@@ -32,16 +33,6 @@ LEFT_OUT = (
     "The time budget of {:g} h is too short for contrastive fine-tuning (contrastive_logistic), "
     "which may score higher than the other references. Allow more --hours to compare it."
 )
-MORE_METHODS = """\
-# More methods: remove the leading "# " of the entries that you need. `tasktransfer plan` forecasts
-# the longer study. A low-rank adapter (LoRA) of each model:
-{adapters}
-# A prompted language model, without and with four examples. Set the folder of its checkpoint:
-# - {{name: prompted, family: decoder, checkpoint: ./llm, max_length: 1536, trained: false}}
-# prompted:
-# - {{model: prompted, shots: [0, 4]}}
-"""
-"""Comments in a new config, after its models. Its entries can be uncommented where they are."""
 FEW_SOURCES = 3
 """Number of sources per dataset if time is short."""
 
@@ -380,7 +371,7 @@ def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> 
     )
     head = "\n".join(map(format_comment, lines))
     texts = {
-        CONFIG: f"{head}\n\n{_add_methods(format_yaml(written.config), written.config['models'])}",
+        CONFIG: f"{head}\n\n{add_methods(format_yaml(written.config), written.config['models'])}",
         "Snakefile": SNAKEFILE,
         profile: (WORKFLOW / profile).read_text("utf-8"),
     }
@@ -389,16 +380,6 @@ def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> 
         file.parent.mkdir(parents=True, exist_ok=True)
         with replace_file(file) as part:
             part.write_text(text, "utf-8")
-
-
-def _add_methods(text: str, models: Sequence[Mapping[str, Any]]) -> str:
-    """Return the text of a config with the methods of ``MORE_METHODS`` as comments."""
-    entries = [
-        {**model, "name": f"{model['name']}-lora", "adapter": {"kind": "lora"}} for model in models
-    ]
-    adapters = "\n".join(map(format_comment, format_yaml(entries).splitlines()))
-    comments = MORE_METHODS.format(adapters=adapters)
-    return text.replace("\nreferences:\n", f"\n{comments}references:\n", 1)
 
 
 def _describe_purpose(written: WrittenStudy, request: StudyRequest) -> str:

@@ -11,7 +11,7 @@ Each task and split has two Arrow files: ``<task>-<split>.units.arrow`` (token i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -318,3 +318,29 @@ def _read_tuples(lists: Any) -> list[tuple[str, ...]]:
 def _list_starts(array: Any) -> Ints:
     starts = _read_numbers(array.offsets)
     return starts - starts[0] if len(starts) else np.zeros(1, np.int32)
+
+
+def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
+    """Raise an error unless all tasks have the same instances in the same order.
+
+    Raises:
+        DataError: two tasks differ; the message names them and the first difference.
+    """
+    (first, split), *others = sorted(splits.items())
+    for task, other in others:
+        counts = {first: len(split), task: len(other)}
+        if len(split.ids) != len(other.ids) or len(split) != len(other):
+            raise DataError(
+                f"sampler together: The training split of {first} has {counts[first]} examples, "
+                f"but the training split of {task} has {counts[task]}. Choose tasks that annotate "
+                "the same instances, or use another sampler."
+            )
+        pairs = enumerate(zip(split.ids, other.ids, strict=True))
+        different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
+        if different:
+            index, (ours, another) = different
+            raise DataError(
+                f"sampler together: The instance with the index {index} is {ours!r} in the task "
+                f"{first}, but {another!r} in the task {task}. Choose tasks that annotate the "
+                "same instances in the same order, or use another sampler."
+            )

@@ -15,7 +15,7 @@ import numpy as np
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import Sampler, Training
-from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.encoding.encoded import EncodedSplit, check_same_instances
 from tasktransfer.errors import DataError
 
 Sizes = Mapping[str, int]
@@ -379,29 +379,3 @@ class Schedule:
 def _has_multitask_ancestor(stage: Stage) -> bool:
     """Return whether the stage starts from a training on several tasks."""
     return any(len(each.train_tasks) > 1 or _has_multitask_ancestor(each) for each in stage.parents)
-
-
-def check_same_instances(splits: Mapping[str, EncodedSplit]) -> None:
-    """Raise an error unless all tasks have the same instances in the same order.
-
-    Raises:
-        DataError: two tasks differ; the message names them and the first difference.
-    """
-    (first, split), *others = sorted(splits.items())
-    for task, other in others:
-        counts = {first: len(split), task: len(other)}
-        if len(split.ids) != len(other.ids) or len(split) != len(other):
-            raise DataError(
-                f"sampler together: The training split of {first} has {counts[first]} examples, "
-                f"but the training split of {task} has {counts[task]}. Choose tasks that annotate "
-                "the same instances, or use another sampler."
-            )
-        pairs = enumerate(zip(split.ids, other.ids, strict=True))
-        different = next(((i, pair) for i, pair in pairs if pair[0] != pair[1]), None)
-        if different:
-            index, (ours, another) = different
-            raise DataError(
-                f"sampler together: The instance with the index {index} is {ours!r} in the task "
-                f"{first}, but {another!r} in the task {task}. Choose tasks that annotate the "
-                "same instances in the same order, or use another sampler."
-            )

@@ -367,9 +367,6 @@ def is_source_of_agreement(row: Mapping[str, Any], run: Run) -> bool:
     return same and run.about["probe"] in probes
 
 
-# --- one dialogue -------------------------------------------------------------------------------
-
-
 def list_first_dialogue(frames: Frames) -> pd.DataFrame:
     """Return the labelled turns of the first test dialogue of each corpus.
 

@@ -1,4 +1,4 @@
-"""Values with intervals: lines with bands, and forest plots in panels.
+"""Values with intervals: lines with bands, best fits, and forest plots in panels.
 
 A forest plot has one line per name in all panels. A mark is filled if the effect is
 significant, and hollow if it is not. Controls are grey.
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tasktransfer.present.kit.panels import (
@@ -32,6 +34,7 @@ from tasktransfer.present.kit.style import (
     fit_panels,
 )
 from tasktransfer.results.store import Metadata
+from tasktransfer.stats.best_fit import fit_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,3 +190,38 @@ def finish_forests(
     panels = make_panel_grid(figure.axes[0])
     line = LINE_IN_A_PAPER if is_paper_style() and len(panels) > 1 else LINE
     fit_panels(figure, panels, width, line * (lines + 0.8))
+
+
+def format_best_fit_note(drawn: bool) -> str:
+    """Return a note on the lines of ``draw_best_fit``, or on why there are none."""
+    if drawn:
+        return "Lines are least-squares fits; bands are 95 % intervals (jackknife over tasks)"
+    return (
+        "No line is shown, because there are too few distinct values or tasks, or because the "
+        "interval is wider than the range of the points"
+    )
+
+
+def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
+    """Draw the least-squares line of the cells' deltas against the logarithm of a column.
+
+    It has a band for its interval over tasks (``fit_line``). The line is left out with fewer than
+    three distinct x, or if the band is wider than the range of all deltas.
+
+    Returns:
+        True if a line was drawn.
+    """
+    logarithm = np.log10(cells[x].to_numpy(np.float64))
+    deltas = cells["delta"].to_numpy(np.float64)
+    fit = fit_line(logarithm, deltas, list(cells["source"]), list(cells["target"]))
+    if fit is None:
+        return False
+    at = np.linspace(logarithm.min(), logarithm.max(), 60)
+    line, low, high = fit.compute_band(at)
+    if (high - low).max() > np.ptp(deltas):
+        return False
+    outline = np.column_stack([[*10**at, *10 ** at[::-1]], [*low, *high[::-1]]])
+    band = PolyCollection([outline], facecolor=look.colour, alpha=0.12, lw=0, zorder=3)
+    axes.add_collection(band, autolim=False)
+    axes.plot(10**at, line, color=look.colour, ls=look.line, lw=1.9, zorder=4)
+    return True

@@ -11,8 +11,6 @@ from typing import Any, NotRequired, TypedDict
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tasktransfer.errors import format_quantity
@@ -21,7 +19,6 @@ from tasktransfer.present.kit import paper
 from tasktransfer.present.kit.paper import MARKS, NOTES, TITLE, add_to_caption, read_caption
 from tasktransfer.present.marks import list_marks
 from tasktransfer.results.store import Metadata
-from tasktransfer.stats.best_fit import fit_line
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -195,41 +192,6 @@ def despine(axes: Any, zero: float | None = 0.7) -> None:
         axes.axhline(0, color=INK, linewidth=zero, zorder=1)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-def format_best_fit_note(drawn: bool) -> str:
-    """Return a note on the lines of ``draw_best_fit``, or on why there are none."""
-    if drawn:
-        return "Lines are least-squares fits; bands are 95 % intervals (jackknife over tasks)"
-    return (
-        "No line is shown, because there are too few distinct values or tasks, or because the "
-        "interval is wider than the range of the points"
-    )
-
-
-def draw_best_fit(axes: Any, cells: pd.DataFrame, x: str, look: Look) -> bool:
-    """Draw the least-squares line of the cells' deltas against the logarithm of a column.
-
-    It has a band for its interval over tasks (``fit_line``). The line is left out with fewer than
-    three distinct x, or if the band is wider than the range of all deltas.
-
-    Returns:
-        True if a line was drawn.
-    """
-    logarithm = np.log10(cells[x].to_numpy(np.float64))
-    deltas = cells["delta"].to_numpy(np.float64)
-    fit = fit_line(logarithm, deltas, list(cells["source"]), list(cells["target"]))
-    if fit is None:
-        return False
-    at = np.linspace(logarithm.min(), logarithm.max(), 60)
-    line, low, high = fit.compute_band(at)
-    if (high - low).max() > np.ptp(deltas):
-        return False
-    outline = np.column_stack([[*10**at, *10 ** at[::-1]], [*low, *high[::-1]]])
-    band = PolyCollection([outline], facecolor=look.colour, alpha=0.12, lw=0, zorder=3)
-    axes.add_collection(band, autolim=False)
-    axes.plot(10**at, line, color=look.colour, ls=look.line, lw=1.9, zorder=4)
-    return True
 
 
 def format_heading(what: str, seeds: int | None, metadata: Metadata) -> list[str]:

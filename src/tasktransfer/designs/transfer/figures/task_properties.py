@@ -26,6 +26,7 @@ from tasktransfer.designs.transfer.runs import get_algorithm_label
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.kit.panels import create_panels, is_in_first_column, make_line_entry
 from tasktransfer.present.kit.paper import add_caption_notes
+from tasktransfer.present.kit.series import draw_best_fit, format_best_fit_note
 from tasktransfer.present.kit.style import (
     ALGORITHM_COLOURS,
     INK,
@@ -34,9 +35,7 @@ from tasktransfer.present.kit.style import (
     add_legend_below,
     add_title,
     despine,
-    draw_best_fit,
     fold_name,
-    format_best_fit_note,
     get_series_look,
     set_log_x_axis,
 )
