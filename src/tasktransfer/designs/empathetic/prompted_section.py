@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tasktransfer.config.fields import LIST
-from tasktransfer.config.models import ModelConfig
-from tasktransfer.config.prompted import (
+from tasktransfer.config.models import (
+    ModelConfig,
     PromptedModelConfig,
     SeenField,
     find_duplicate_names,

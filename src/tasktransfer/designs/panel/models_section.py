@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tasktransfer.config import ModelConfig
 from tasktransfer.config.fields import LIST
-from tasktransfer.config.prompted import (
+from tasktransfer.config.models import (
     PromptedModelConfig,
     SeenField,
     find_duplicate_names,

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from tasktransfer.config import ALL, CheckpointConfig, DataConfig, ModelConfig, TrainingConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Count, Epochs, UserPath
-from tasktransfer.config.prompted import (
+from tasktransfer.config.models import (
     PromptedModelConfig,
     Seen,
     SeenField,
