@@ -18,13 +18,9 @@ from tasktransfer.designs.transfer import reference
 from tasktransfer.designs.transfer.frames import FRAMES
 from tasktransfer.designs.transfer.reference import compute_reference_rows
 from tasktransfer.errors import RecordError
+from tasktransfer.evaluation.linear_models import fit_logistic_regression, fit_svm
 from tasktransfer.evaluation.portable import WordWeights, fit_regression
-from tasktransfer.evaluation.reference import (
-    MODEL_FREE_REFERENCES,
-    fit_logistic_regression,
-    fit_svm,
-    get_predictor,
-)
+from tasktransfer.evaluation.reference import MODEL_FREE_REFERENCES, get_predictor
 from tasktransfer.results.frame_files import read_brought_frame
 
 (FRAME,) = (frame for frame in FRAMES if frame.name == "reference")

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tasktransfer.core.references import REGULARISATION
+from tasktransfer.evaluation.linear_models import estimate_probabilities
 from tasktransfer.evaluation.reference import (
     Answers,
     Embed,
-    estimate_probabilities,
     predict_from_features,
     split_input_parts,
 )

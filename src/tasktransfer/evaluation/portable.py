@@ -23,13 +23,12 @@ from tasktransfer.evaluation.embedding_references import (
     build_part_texts,
     embed_distinct_texts,
 )
-from tasktransfer.evaluation.reference import (
-    Embed,
-    Fit,
+from tasktransfer.evaluation.linear_models import (
+    FitClassifier,
     build_vectorizer,
     fit_logistic_regression,
-    split_input_parts,
 )
+from tasktransfer.evaluation.reference import Embed, split_input_parts
 from tasktransfer.files import json_text
 from tasktransfer.tasks.card import Instance, Task
 
@@ -53,7 +52,7 @@ def fit_regression(
     train: Sequence[Instance],
     seed: int,
     strength: float = 1.0,
-    fit: Fit = fit_logistic_regression,
+    fit: FitClassifier = fit_logistic_regression,
 ) -> PortableRegression:
     """Fit a linear classifier, by default the references' logistic regression.
 

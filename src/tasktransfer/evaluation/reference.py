@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import random
 import re
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -23,16 +22,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, SVM, TFIDF
-from tasktransfer.errors import DataError
+from tasktransfer.evaluation.linear_models import (
+    FitClassifier,
+    build_vectorizer,
+    estimate_probabilities,
+    fit_logistic_regression,
+    fit_svm,
+)
 from tasktransfer.tasks.card import Instance, Task
 from tasktransfer.tasks.compose import build_encoder_text, build_option_texts
 
 Answers = list[tuple[str, ...]]
 Reference = Callable[[Task, Sequence[Instance], Sequence[Instance], int], Answers]
 """Function (card, training instances, test instances, seed) → one answer per test instance."""
-Fit = Callable[[Any, Any, float, int], Any]
-"""Function (features, labels, strength, seed) → fitted classifier of scikit-learn; ``strength`` is
-scikit-learn's ``C``, the inverse of the regularisation."""
 Embed = Callable[[Sequence[str]], Any]
 """Function texts → embeddings, (texts, size)."""
 
@@ -74,32 +76,12 @@ def sample_answers_by_frequency(
     return [draw.choice(answers) for _ in test]
 
 
-def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Fit a logistic regression with ``strength`` as scikit-learn's ``C``."""
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
-    with warnings.catch_warnings():
-        # Labels with one or two instances each are rare labels, not numbers.
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-        return model.fit(features, labels)
-
-
-def fit_svm(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Fit a linear support vector machine (one against the rest), ``strength`` as ``C``."""
-    from sklearn.svm import LinearSVC
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The number of unique classes is greater")
-        return LinearSVC(C=strength, random_state=seed).fit(features, labels)
-
-
 def predict_by_tfidf(
     task: Task,
     train: Sequence[Instance],
     test: Sequence[Instance],
     seed: int = 0,
-    fit: Fit = fit_logistic_regression,
+    fit: FitClassifier = fit_logistic_regression,
 ) -> Answers:
     """Predict by a linear classifier, by default logistic regression, on TF-IDF features.
 
@@ -162,25 +144,6 @@ def _select_gold_answer(task: Task, instance: Instance) -> tuple[str, ...]:
 # --- features -------------------------------------------------------------------------------------
 
 
-def build_vectorizer(*, sublinear: bool = True) -> Any:
-    """Build a TF-IDF vectorizer of whole words, by default that of the references.
-
-    Args:
-        sublinear: whether a count c is replaced by 1 + ln c.
-
-    Raises:
-        DataError: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError as error:
-        raise DataError(
-            "references: The package scikit-learn is not installed. Install the package with "
-            "`pip install 'tasktransfer[reference]'`."
-        ) from error
-    return TfidfVectorizer(sublinear_tf=sublinear, token_pattern=r"(?u)\b\w+\b")
-
-
 def _build_features(columns: Sequence[tuple[list[str], list[str]]]) -> tuple[Any, Any]:
     """Compute TF-IDF features of training and test instances, (instances, words).
 
@@ -211,35 +174,11 @@ def split_input_parts(task: Task, instances: Sequence[Instance]) -> list[tuple[s
     ]
 
 
-def estimate_probabilities(
-    features: Any,
-    right: Any,
-    others: Any,
-    seed: int,
-    strength: float = 1.0,
-    fit: Fit = fit_logistic_regression,
-) -> Any:
-    """Estimate the probability that each row of ``others`` is correct, (rows,).
-
-    It is constant if all training rows have the same label. ``strength`` is scikit-learn's ``C``.
-    A support vector machine has no probabilities; the logistic function of its margin replaces
-    them, which is above one half if the machine predicts that the row is correct.
-    """
-    if len(set(right)) < 2:
-        return np.full(others.shape[0], float(right[0]))
-    model = fit(features, right, strength, seed)
-    if not hasattr(model, "predict_proba"):
-        from scipy.special import expit
-
-        return expit(model.decision_function(others))
-    return model.predict_proba(others)[:, 1]
-
-
 # --- by kind of task ------------------------------------------------------------------------------
 
 
 def _predict_labels(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: FitClassifier
 ) -> Answers:
     train_texts, test_texts = split_input_parts(task, train), split_input_parts(task, test)
     features, others = _build_features(
@@ -258,7 +197,7 @@ def predict_from_features(
     others: Any,
     seed: int,
     strength: float = 1.0,
-    fit: Fit = fit_logistic_regression,
+    fit: FitClassifier = fit_logistic_regression,
 ) -> Answers:
     """Predict labels from features by a linear classifier.
 
@@ -301,7 +240,7 @@ def _select_likely_labels(task: Task, probabilities: Any, minimum: int) -> tuple
 
 
 def _predict_classes(
-    features: Any, labels: list[str], others: Any, seed: int, strength: float, fit: Fit
+    features: Any, labels: list[str], others: Any, seed: int, strength: float, fit: FitClassifier
 ) -> list[str]:
     if len(set(labels)) < 2:
         return [labels[0]] * others.shape[0]
@@ -318,7 +257,7 @@ class _Choice(NamedTuple):
 
 
 def _predict_options(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: FitClassifier
 ) -> Answers:
     def build_choice(instance: Instance) -> _Choice:
         return _Choice(
@@ -335,7 +274,7 @@ def _predict_options(
 
 
 def _predict_spans(
-    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: Fit
+    task: Task, train: Sequence[Instance], test: Sequence[Instance], seed: int, fit: FitClassifier
 ) -> Answers:
     unanswerable = sorted({example.target[0] for example in train if example.starts[:1] == (-1,)})
     answers = Counter(example.target[0] for example in train if example.starts[:1] != (-1,))
@@ -376,7 +315,11 @@ def _find_nearest_piece(pieces: Sequence[str], answer: str) -> int:
 
 
 def _choose_candidates(
-    train: Sequence[_Choice], right: Sequence[int], test: Sequence[_Choice], seed: int, fit: Fit
+    train: Sequence[_Choice],
+    right: Sequence[int],
+    test: Sequence[_Choice],
+    seed: int,
+    fit: FitClassifier,
 ) -> list[int]:
     """Choose the most probable candidate of each test instance.
 

@@ -122,7 +122,7 @@ def fit_reference(candidate: ExportCandidate, folder: Path, splits: Sequence[str
         ModelError: the model cannot be loaded.
     """
     from tasktransfer.evaluation import portable  # noqa: PLC0415  # imports torch
-    from tasktransfer.evaluation.reference import (  # noqa: PLC0415
+    from tasktransfer.evaluation.linear_models import (  # noqa: PLC0415
         fit_logistic_regression,
         fit_svm,
     )

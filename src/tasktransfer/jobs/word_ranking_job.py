@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tasktransfer.core.nodes import Evaluation
-from tasktransfer.evaluation.reference import build_vectorizer
+from tasktransfer.evaluation.linear_models import build_vectorizer
 from tasktransfer.jobs.recorded_job import JobOutput
 from tasktransfer.metrics.retrieval import compute_block_measures, select_block_rows
 from tasktransfer.results.rows import Row
