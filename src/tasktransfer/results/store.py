@@ -114,15 +114,23 @@ def parse_type(kind: str) -> pa.DataType:
     return pa.type_for_alias(kind)
 
 
-def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
-    """Convert rows to a frame with the columns' types, even without rows."""
+def build_table(rows: Iterable[Sequence[Any]], columns: Columns) -> pa.Table:
+    """Convert rows to an Arrow table with the columns' types, even without rows.
+
+    NaN becomes null, except within lists.
+    """
     schema = build_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [
-        pa.array(column, field.type, from_pandas=pa.types.is_string(field.type))  # NaN text is null
+        pa.array(column, field.type, from_pandas=not pa.types.is_list(field.type))
         for column, field in zip(values, schema, strict=True)
     ]
-    return to_frame(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
+    """Convert rows to a frame with the columns' types, even without rows."""
+    return to_frame(build_table(rows, columns))
 
 
 def cast_columns(frame: pd.DataFrame, columns: Columns) -> pd.DataFrame:
@@ -151,17 +159,14 @@ def write_rows(
     left, schema = iter(rows), build_schema(columns).with_metadata(_build_footer(metadata))
     with replace_file(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
         while chunk := list(islice(left, _CHUNK)):
-            writer.write_table(_convert_frame(build_frame(chunk, columns), schema))
+            table = build_table(chunk, columns)
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
 
 
 def write_frame(path: Path, frame: pd.DataFrame, columns: Columns, metadata: Metadata) -> None:
     """Write a frame with its columns' meanings and the study's metadata, atomically."""
-    write_arrow(path, _convert_frame(frame, build_schema(columns)), metadata)
-
-
-def _convert_frame(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-    return table.replace_schema_metadata(schema.metadata)
+    table = pa.Table.from_pandas(frame, schema=build_schema(columns), preserve_index=False)
+    write_arrow(path, table, metadata)
 
 
 def write_arrow(path: Path, table: pa.Table, metadata: Metadata | None) -> None:
