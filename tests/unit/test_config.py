@@ -222,7 +222,7 @@ DIGESTS = {
     "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",
-    "minilm-emotions.yaml": "b3203576f876e15238a4ddff5ff3414d4c7f0eb74da33cf52a04283e4736ab42",
+    "minilm-emotions.yaml": "5e49ff220d87f3e82d531f969c35170afd5e52c192fa1b8ce5911b38f03c50e2",
     "minilm-matrix.yaml": "305244ebdd248c4d551130e1a5dee5afdd31d082c0b67a1a36152672c03f23ba",
     "minilm-fitted-heads.yaml": "355e9dc4c574ad9c80e9888ff57c1d01f0f34873ac59b6cc393057098ae3ad27",
     "minilm-recipe.yaml": "a8bc63facc699bfb69b5a5c8515e0fc8c21a366edf6c905c0368ee8e06d09aa2",
