@@ -11,8 +11,8 @@
 3. A test function is redundant if it kills at least ``LEAST`` mutants, other test functions that
    are not redundant kill each of them, and cover each of its branches. Longest functions first.
 
-With ``--before``, the mutants of an earlier run are tested again, and the report lists those that
-were killed then and are not killed now.
+``--before`` tests the mutants of an earlier run again. The report lists the mutants that were
+killed then but survive now.
 
 The report is evidence for reading a test before deleting it. A test of declarations, files or
 programs kills no mutant of a function, and is never called redundant.

@@ -104,5 +104,6 @@ def test_the_readme_has_these_gains(study: Study) -> None:
     for name in ("cells", "control_cells"):
         rows = read_table(study, name)
         for row in rows[rows["algorithm"] == "pretrain_finetune"].itertuples():
-            effect = f"{row.delta:.1f} [{row.low:.1f}, {row.high:.1f}]".replace("-", "−")
-            assert effect in readme
+            low, high = (f"{end:.1f}".replace("-", "−") for end in (row.low, row.high))
+            interval = rf"\((95 % interval )?{low} to {high}\)"
+            assert re.search(rf"{re.escape(f'{row.delta:+.1f}')} (points )?{interval}", readme)

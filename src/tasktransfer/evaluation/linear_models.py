@@ -1,7 +1,7 @@
 """TF-IDF and linear classifiers of scikit-learn, with the settings of the references.
 
-A support vector machine has no probabilities. The logistic function of its margin replaces them: it
-is above one half if the machine predicts that a row is correct.
+A support vector machine gives no probabilities, so the logistic function of its margin is used
+instead. This value is above one half if the classifier predicts the positive class.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build_vectorizer(*, sublinear: bool = True) -> Any:
 
 
 def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Fit a logistic regression with ``strength`` as scikit-learn's ``C``."""
+    """Fit a logistic regression with ``C=strength``."""
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=strength, tol=1e-3, max_iter=1000, random_state=seed)
@@ -50,7 +50,7 @@ def fit_logistic_regression(features: Any, labels: Any, strength: float, seed: i
 
 
 def fit_svm(features: Any, labels: Any, strength: float, seed: int) -> Any:
-    """Fit a linear support vector machine (one against the rest), ``strength`` as ``C``."""
+    """Fit a one-vs-rest linear support vector machine with ``C=strength``."""
     from sklearn.svm import LinearSVC
 
     with warnings.catch_warnings():

@@ -77,7 +77,11 @@ def order_names(names: Iterable[str], order: Sequence[str]) -> list[str]:
 
 
 def sort_rows(frame: pd.DataFrame, columns: Mapping[str, str], order: Order) -> pd.DataFrame:
-    """Sort rows by columns of names. ``columns`` maps each column to its kind of name."""
+    """Sort rows by columns that contain names.
+
+    Args:
+        columns: column → kind of its names, such as ``task``; see ``Order``.
+    """
     ranks = {
         column: {
             name: rank for rank, name in enumerate(order_names(frame[column], order.get(kind, ())))
@@ -115,9 +119,9 @@ def parse_type(kind: str) -> pa.DataType:
 
 
 def build_table(rows: Iterable[Sequence[Any]], columns: Columns) -> pa.Table:
-    """Convert rows to an Arrow table with the columns' types, even without rows.
+    """Convert rows to an Arrow table with the declared types of its columns.
 
-    NaN becomes null, except within lists.
+    An empty table has these types, too. NaN becomes null, except inside lists.
     """
     schema = build_schema(columns)
     values = list(zip(*rows, strict=True)) or [()] * len(schema)
@@ -129,7 +133,7 @@ def build_table(rows: Iterable[Sequence[Any]], columns: Columns) -> pa.Table:
 
 
 def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
-    """Convert rows to a frame with the columns' types, even without rows."""
+    """Convert rows to a frame with the declared types of its columns, also if there are no rows."""
     return to_frame(build_table(rows, columns))
 
 

@@ -220,9 +220,10 @@ class Task:
     loss: Literal["cross_entropy", "squared_error"] = "cross_entropy"
     """Loss between a rating, as a fraction of its scale, and the sigmoid of the output."""
     recipes: Mapping[Family, int] = field(default_factory=dict, hash=False)
-    """Family → recipe version of its training runs on this task, if it is later than that of other
-    tasks (``core.identity``). It is raised when the family's inputs or answers for this task
-    change."""
+    """Model family → version of the training recipe for this task (``core.identity``).
+
+    A version is increased when the family's inputs or answers for this task change. Families with
+    the same version as for other tasks are left out."""
     answers_in: str = ""
     """Digest of the fields of the answers, for tasks of declared datasets."""
     wordings: tuple[Wording, ...] = ()

@@ -218,7 +218,7 @@ def _describe_state(runs: pd.DataFrame, state: str) -> str:
 
 
 def is_only_waiting(missing: pd.DataFrame, problems: pd.DataFrame) -> bool:
-    """Return whether all missing runs are only waiting, and no record is damaged.
+    """Return whether every missing run is still pending, and no record is damaged.
 
     A study of merged records, whose missing runs were never planned to be trained, is an example.
     """

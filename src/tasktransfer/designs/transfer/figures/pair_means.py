@@ -144,7 +144,7 @@ def _draw_means(
     expected: int,
     scale: float,
 ) -> list[cell_grid.Corner]:
-    """Draw the cells that have a number, and return those that exceed the colour scale."""
+    """Draw the cells that have a value, and return those with values outside the colour scale."""
     position = {task: float(index) for index, task in enumerate(tasks)}
     margin = len(tasks) + _GAP
     shown: dict[cell_grid.Corner, tuple[float, str]] = {}

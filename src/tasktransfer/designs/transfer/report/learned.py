@@ -277,7 +277,7 @@ class BaselineState:
 
 
 def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> BaselineState:
-    """Describe the state of a baseline: whether it has learned, with its evidence.
+    """Describe whether a baseline has learned its task, with the scores that show it.
 
     Args:
         frames: the study's frames.
