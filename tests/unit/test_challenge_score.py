@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,9 @@ from tasktransfer.designs.challenge.golds import Golds
 from tasktransfer.designs.challenge.parse import INVALID
 from tasktransfer.designs.challenge.read import Submission, read_submission
 from tasktransfer.designs.challenge.score import score_file, score_submission
+
+EXAMPLE_VARIABLE = "TASKTRANSFER_TLIDB_EXAMPLE"
+"""Names the folder tlidb/examples/example_friends_submission of a copy of the toolkit."""
 
 EER = "emory_emotion_recognition/predictions.csv"
 
@@ -172,3 +176,33 @@ def test_unknown_datasets_and_absent_releases_are_reported(
     assert "Choose one of DailyDialog, Friends" in capsys.readouterr().err
     assert main(["score", str(archive), "--data", str(tmp_path / "nowhere")]) == 3
     assert "nowhere: The path does not exist" in capsys.readouterr().err
+
+
+def test_the_toolkits_example(shared: Path) -> None:
+    """Its mentions and queries come from another copy of the release, so some ids differ.
+
+    With ``shared_ids`` everything else is read without an error.
+    """
+    folder = os.environ.get(EXAMPLE_VARIABLE)
+    if not folder:
+        pytest.skip(
+            f"set {EXAMPLE_VARIABLE} to the folder tlidb/examples/example_friends_submission of a "
+            "copy of github.com/alon-albalak/TLiDB"
+        )
+    report = score_file(Path(folder), shared / "feta", shared_ids=True)
+    findings = report.submission.findings
+    assert findings.errors == []
+    of_ids = {(warning.kind, warning.file.split("/")[0]) for warning in findings.warnings}
+    assert of_ids == {
+        ("extra-file", "sample_submission.zip"),
+        ("unknown-id", "reading_comprehension"),
+        ("unknown-id", "character_identification"),
+        ("missing-id", "character_identification"),
+    }
+    assert report.scores is not None
+    scored = {name: task.scored for name, task in report.tasks.items()}
+    assert scored["question_answering"] == 1937
+    assert scored["relation_extraction"] == 1131
+    assert scored["character_identification"] == 6740
+    assert report.tasks["question_answering"].transfer.score == pytest.approx(21.94, abs=0.005)
+    assert report.tasks["relation_extraction"].transfer.score == pytest.approx(25.56, abs=0.005)
