@@ -43,9 +43,12 @@ def test_every_task_has_every_reference(cache: Path, dataset: str, tmp_path: Pat
     assert rows["score"].between(0, 100).all()
     assert rows["synthetic"].all()
     assert rows.loc[rows["reference"] == "by_frequency", "deviation"].gt(0).any()
+    of_a_killed_job = tmp_path / ".reference.parquet.123.part"
+    of_a_killed_job.write_bytes(b"")
     reference.write_reference_table(rows, tmp_path / "reference.parquet")
     again = read_brought_frame(tmp_path / "reference.parquet", FRAME)
     assert again.equals(rows)
+    assert not of_a_killed_job.exists()
 
 
 def test_the_most_frequent_answer_is_counted_as_metrics_do(cache: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -171,9 +172,14 @@ def compute_sha256(file: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def remove_partial_files(folder: Path) -> None:
-    """Remove partial files of killed processes. No other process may write to the folder now."""
-    for half in folder.glob(".*.part"):
+def remove_partial_files(folder: Path, name: str = "") -> None:
+    """Remove partial files of killed processes. No other process may write these files now.
+
+    Args:
+        folder: folder with the files.
+        name: name of the only file whose partial files are removed; empty for all files.
+    """
+    for half in folder.glob(f".{escape(name)}.*.part" if name else ".*.part"):
         if half.is_dir():
             shutil.rmtree(half, ignore_errors=True)
         else:

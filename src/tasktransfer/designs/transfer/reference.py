@@ -22,7 +22,7 @@ from tasktransfer.data.samples import select_instances
 from tasktransfer.datasets import get_task
 from tasktransfer.designs.transfer.frames import REFERENCE
 from tasktransfer.evaluation.reference import BY_FREQUENCY, MODEL_FREE_REFERENCES
-from tasktransfer.files import replace_file
+from tasktransfer.files import remove_partial_files, replace_file
 from tasktransfer.files.progress import show_progress
 from tasktransfer.results.frames import list_column_names
 from tasktransfer.tasks.card import Instance, Task
@@ -75,7 +75,7 @@ def compute_reference_rows(
 
 def write_reference_table(frame: pd.DataFrame, path: Path) -> None:
     """Write the table of references as Parquet, atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_partial_files(path.parent, path.name)
     with replace_file(path) as part:
         frame.to_parquet(part, index=False)
 

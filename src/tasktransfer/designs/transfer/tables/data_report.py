@@ -23,7 +23,7 @@ from tasktransfer.data.stats import (
     count_training_overlap,
     tabulate_tasks,
 )
-from tasktransfer.files import replace_file
+from tasktransfer.files import remove_partial_files, replace_file
 from tasktransfer.present.columns import format_table
 from tasktransfer.present.printed import to_csv
 from tasktransfer.results.store import format_synthetic_mark
@@ -82,6 +82,8 @@ def write_data_tables(folders: Sequence[Path], out: Path) -> list[Path]:
     }
     for name, frame in frames.items():
         marked = frame.assign(synthetic=frame["dataset"].map(generated))
+        for suffix in (".csv", ".parquet"):
+            remove_partial_files(out, f"{name}{suffix}")
         with replace_file(out / f"{name}.csv") as part:
             part.write_text(to_csv(marked), encoding="utf-8")
         with replace_file(out / f"{name}.parquet") as part:
