@@ -22,7 +22,7 @@ from tasktransfer.data.cache import (
 from tasktransfer.datasets import DATASETS
 from tasktransfer.datasets.feta.archive import compute_release_revision
 from tasktransfer.errors import DataError
-from tasktransfer.files import remove_partial_folders
+from tasktransfer.files import remove_partial_files
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_what_a_killed_process_left_is_cleared(parent: Path, tmp_path: Path) -> 
     half = tmp_path / ".out.41.part" / "new"
     half.mkdir(parents=True)
     (half / "half.arrow").write_text("half")
-    remove_partial_folders(tmp_path / "out")
+    remove_partial_files(tmp_path, "out")
     cache_dataset("Friends", parent, True, tmp_path / "out")
     assert [file.name for file in tmp_path.iterdir()] == ["out"]
     assert not (tmp_path / "out" / "half.arrow").exists()

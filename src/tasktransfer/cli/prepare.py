@@ -26,7 +26,7 @@ from tasktransfer.cli.options import (
 )
 from tasktransfer.cli.own_data import add_data_commands
 from tasktransfer.errors import ConfigError, escape_line, suggest_name
-from tasktransfer.files import Maker, json_text, remove_partial_folders
+from tasktransfer.files import Maker, json_text, remove_partial_files
 from tasktransfer.files.locks import lock_path
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _lock_folder(
         there = (path / complete).is_file() and (is_named or is_up_to_date())
         if there:
             say(f"{path}: The folder is complete, so nothing is written.")
-        remove_partial_folders(path)
+        remove_partial_files(path.parent, path.name)
         if is_named and maker.read_object(path) is None and not there:
             # Snakemake removes a job's outputs before the job starts: remove the other files, too.
             shutil.rmtree(path, ignore_errors=True)

@@ -24,7 +24,7 @@ from tasktransfer.errors import DataError
 from tasktransfer.files import (
     Maker,
     compute_sha256,
-    remove_partial_folders,
+    remove_partial_files,
     replace_file,
     replace_folder,
 )
@@ -98,7 +98,7 @@ def fetch_converted_files(
         if (manifest := CONVERSION_MAKER.read_object(target)) is not None:
             _check_unchanged(target, manifest, conversion)
             return None
-        remove_partial_folders(target)
+        remove_partial_files(target.parent, target.name)
         with replace_folder(target, CONVERSION_MAKER) as fresh:
             download_archive(conversion.archive, folder, mirror)
             path = folder / conversion.archive.name

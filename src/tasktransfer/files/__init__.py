@@ -81,12 +81,6 @@ def create_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def remove_partial_folders(folder: Path) -> None:
-    """Remove temporary folders of killed processes. No other process may write ``folder`` now."""
-    for part in folder.parent.glob(f".{folder.name}.*.part"):
-        shutil.rmtree(part, ignore_errors=True)
-
-
 def _refuse_other_content(folder: Path, maker: Maker) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
@@ -173,11 +167,11 @@ def compute_sha256(file: Path) -> str:
 
 
 def remove_partial_files(folder: Path, name: str = "") -> None:
-    """Remove partial files of killed processes. No other process may write these files now.
+    """Remove partial files and folders of killed processes, which no other process may write now.
 
     Args:
-        folder: folder with the files.
-        name: name of the only file whose partial files are removed; empty for all files.
+        folder: folder that contains them.
+        name: name of the one file or folder whose partial versions are removed; empty for all.
     """
     for half in folder.glob(f".{escape(name)}.*.part" if name else ".*.part"):
         if half.is_dir():

@@ -133,7 +133,7 @@ def build_table(rows: Iterable[Sequence[Any]], columns: Columns) -> pa.Table:
 
 
 def build_frame(rows: Iterable[Sequence[Any]], columns: Columns) -> pd.DataFrame:
-    """Convert rows to a frame with the declared types of its columns, also if there are no rows."""
+    """Convert rows to a frame with the declared types of its columns (``build_table``)."""
     return to_frame(build_table(rows, columns))
 
 

@@ -144,7 +144,7 @@ def plot_sample_count(frames: Frames, dataset: str) -> Figure | None:
     A point is the mean delta over all cells whose source (or target) has that many training
     samples, with its 95 % interval. Tasks of equal size share one point. Lines are least-squares
     fits of the cells' deltas on the logarithm of the count, with their 95 % interval over tasks.
-    There is no line with fewer than three distinct counts. None if no cell has known sizes.
+    A line needs at least three distinct counts. None if no cell has known sizes.
     """
     cells = select_single_source_cells(frames, dataset)
     cells = cells[cells["delta"].notna()]
