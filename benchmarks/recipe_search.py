@@ -56,6 +56,8 @@ TASKS = (
     ("DailyDialog", "topic_classification"),
     ("DailyDialog", "emotion_recognition"),
 )
+LABELS_TURNS = "utterance_classification"
+"""Kind of the tasks that label turns; for others, ``reads: turn`` is the same as ``mean``."""
 DEV = 300
 """Largest number of dev instances per task."""
 MAX_LENGTH = 128
@@ -104,11 +106,11 @@ def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
         {"weight_decay": 0.0},
     ]
     fitted = {"head_initialization": "logistic_regression"}
-    first = (
-        [changes[0], fitted, fitted | changes[1], changes[1]]
-        if base.reads == "mean"
-        else changes[:2]
-    )
+    turn = {"reads": "turn"}
+    first = changes[:2]
+    if base.reads == "mean":
+        kinds: tuple[dict[str, Any], ...] = ({}, fitted, turn, turn | fitted)
+        first = [*kinds, *(kind | changes[1] for kind in reversed(kinds))]
     yield from ((300, replace(base, **change), 0) for change in [*first, *changes[2:4]])
     yield from ((size, base, 0) for size in (1000, 100, 500))
     yield from ((300, replace(base, **change), 0) for change in changes[4:])
@@ -303,6 +305,8 @@ def search(chosen: argparse.Namespace) -> None:
     for size, setting, seed in islice(list_settings(kind), chosen.first):
         for dataset, task in TASKS:
             if chosen.tasks and task not in chosen.tasks:
+                continue
+            if setting.reads == "turn" and get_task(dataset, task).kind != LABELS_TURNS:
                 continue
             named: Mapping[str, Any] = {
                 "model": chosen.model.name,

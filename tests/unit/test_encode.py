@@ -56,6 +56,44 @@ def test_an_encoder_keeps_the_target_utterance_and_loses_the_oldest_turns(
     assert example.labels == [task.labels.index("anger")]
 
 
+@pytest.mark.parametrize(
+    ("dataset", "name", "query"),
+    [
+        ("DailyDialog", "emotion_recognition", {}),
+        ("Friends", "character_identification", {"mention": "words"}),
+    ],
+)
+@pytest.mark.parametrize("keeps", ["end", "both"])
+@pytest.mark.parametrize("longest", [8, 48, 1000])
+def test_the_first_token_of_the_labelled_turn_is_located(
+    tokenizers: dict[Family, Any],
+    dataset: str,
+    name: str,
+    query: dict[str, str],
+    keeps: Any,
+    longest: int,
+) -> None:
+    card = get_task(dataset, name)
+    task = replace(card, keeps=keeps, query=card.query and "{mention}")
+    row = instance(task, card.labels[0], query=query)
+    example = encoder_example(tokenizers, task, row, longest)
+    (start,) = example.turn_starts
+    turn = tokenizers["encoder"].decode(example.sequences[0][start:], skip_special_tokens=True)
+    expected = TARGET.replace(" ", "")
+    assert turn.replace(" ", "") == expected if longest > 8 else expected.endswith(turn[-4:])
+
+
+def test_tasks_that_label_dialogues_have_no_labelled_turn(tokenizers: dict[Family, Any]) -> None:
+    task = get_task("DailyDialog", "dialogue_nli")
+    row = instance(task, "entailment", query={"hypothesis": "old"}, focus=len(f"{OLD} {TARGET}"))
+    assert encoder_example(tokenizers, task, row, 48).turn_starts == []
+
+
+def test_a_turn_that_truncation_removes_has_no_tokens(tokenizers: dict[Family, Any]) -> None:
+    task = replace(get_task("DailyDialog", "emotion_recognition"), keeps="beginning")
+    assert encoder_example(tokenizers, task, instance(task, "anger"), 32).turn_starts == [0]
+
+
 def test_an_encoder_keeps_question_and_options_whole(tokenizers: dict[Family, Any]) -> None:
     task = get_task("DailyDialog", "adversarial_response_selection")
     options = ("old words", "the target utterance", "here is the best option")

@@ -93,7 +93,9 @@ def compute_logits(encoder: Encoder, split: EncodedSplit) -> torch.Tensor:
 def read_logits(folder: Path, layout: str, pooling: str, split: EncodedSplit) -> np.ndarray:
     encoder = ExportedEncoder(folder, layout, pooling, len(LABELS))
     rows = [list(map(int, split.sequences[n])) for n in range(len(split))]
-    return encoder.compute_logits(rows, [int(n) for n in split.second_starts])
+    assert split.turn_starts is not None
+    turns = [int(n) for n in split.turn_starts]
+    return encoder.compute_logits(rows, [int(n) for n in split.second_starts], turns)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,7 @@ def read_logits(folder: Path, layout: str, pooling: str, split: EncodedSplit) ->
         ("pooler", "transformers", "pooler"),
         ("mean", "sentence_transformers", "mean"),
         ("first_token", "sentence_transformers", "first_token"),
+        ("turn", "tasktransfer", "turn"),
     ],
 )
 @pytest.mark.parametrize("adapter", [None, LowRank(rank=4)])

@@ -56,6 +56,7 @@ EXPORTED = {
     "frozen": ("sentence_transformers", "frozen_logistic", None, "intent"),
     "contrastive": ("sentence_transformers", "contrastive_logistic", None, "intent"),
     "turns": ("transformers", "baseline", "small", "mood"),
+    "last_turn": ("tasktransfer", "baseline", "turn", "mood"),
 }
 """Folder → library, method, model and task."""
 
@@ -69,6 +70,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # Train until the labels of the dialogues differ.
         patch.setitem(CONFIG, "training", {**CONFIG["training"], "epochs": 8})
         patch.setitem(CONFIG["training"], "learning_rate", 5e-3)
+        turn = {**CONFIG["models"][0], "name": "turn", "reads": "turn"}
+        patch.setitem(CONFIG, "models", [*CONFIG["models"], turn])
         finish_study()
         study = open_study("study.yaml")
         for name, (_, method, model, task) in EXPORTED.items():
@@ -77,7 +80,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("name", [name for name in EXPORTED if name != "turns"])
+@pytest.mark.parametrize("name", ["classifier", "mean", "frozen", "contrastive"])
 def test_other_libraries_predict_the_same_without_this_package(folders: Path, name: str) -> None:
     library = EXPORTED[name][0]
     if find_spec(library) is None:
@@ -98,6 +101,31 @@ def test_other_libraries_predict_the_same_without_this_package(folders: Path, na
     assert np.abs(logits - own).max() < 1e-5
     labels = [predictor.labels[best] for best in logits.argmax(axis=1)]
     assert labels == [each.label for each in predictor.predict(texts)]
+
+
+def test_the_code_of_the_model_card_reads_the_last_turn(folders: Path) -> None:
+    """Other libraries have no such head, so that the card contains the computation."""
+    folder = folders / "last_turn"
+    earlier, last = "agent: the parcel is fine number 1 " * 4, "customer: the refund is awful"
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(import torch.*?)```", card, re.DOTALL)
+    code = re.sub(r"earlier, last = .*", f"earlier, last = {earlier!r}, {last!r}", code)
+    code = code.replace('"FOLDER', f'"{folder}')
+    done = subprocess.run(
+        [sys.executable, "-c", f"{ABSENT}{code}print(json.dumps(logits.tolist()))", folder],
+        input="null",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    predictor = load_predictor(folder)
+    assert predictor.exported.pooling == "turn"
+    instance = predictor.exported.build_instance("", earlier + last, len(earlier), {})
+    own = predictor.compute([instance], 8)
+    assert np.abs(np.array(json.loads(done.stdout)) - own).max() < 1e-5
+    (predicted,) = predictor.predict([[*["agent: the parcel is fine number 1"] * 4, last]])
+    assert predicted.label == predictor.labels[own[0].argmax()]
 
 
 MEASURE = """

@@ -102,6 +102,13 @@ def test_what_cannot_be_is_refused(training: dict[str, Any], path: str) -> None:
         parse({**SMALL, "training": training})
 
 
+def test_the_inputs_of_the_toolkit_do_not_mark_the_labelled_turn() -> None:
+    document = changed("models", 0, to={**MODEL, "reads": "turn"})
+    parse(document)
+    with pytest.raises(ConfigError, match=r"models\[0\].reads.*toolkit"):
+        parse({**document, "training": {"fidelity": {"inputs": "tlidb"}}})
+
+
 def test_only_encoders_have_heads() -> None:
     decoder = changed("models", 0, to={**MODEL, "family": "decoder"})
     with pytest.raises(ConfigError, match="head_learning_rate"):

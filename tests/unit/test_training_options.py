@@ -15,9 +15,19 @@ from sklearn.linear_model import LogisticRegression
 from small_models import KilledError, Loader, flatten_weights, small_stage, train_quietly
 from tasktransfer.core.identity import compute_digest
 from tasktransfer.core.nodes import Start
-from tasktransfer.core.specs import FAMILIES, Family, LowRank, Rounds, Sampler, Selection, Training
+from tasktransfer.core.specs import (
+    FAMILIES,
+    Family,
+    LowRank,
+    Reads,
+    Rounds,
+    Sampler,
+    Selection,
+    Training,
+)
 from tasktransfer.datasets import get_task
 from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.errors import ModelError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.family import FamilyModel
@@ -147,22 +157,31 @@ def test_a_killed_training_resumes_its_schedule(
     assert torch.equal(flatten_weights(other), expected)
 
 
-def test_heads_read_the_mean_over_the_tokens(load: Loader) -> None:
-    packed, split = load("encoder", "DailyDialog", TASK.name, reads="mean")
-    padded, _ = load("encoder", "DailyDialog", TASK.name, plain=True, reads="mean")
+@pytest.mark.parametrize("reads", ["mean", "turn"])
+def test_heads_read_the_mean_over_the_tokens(reads: Reads, load: Loader) -> None:
+    packed, split = load("encoder", "DailyDialog", TASK.name, reads=reads)
+    padded, _ = load("encoder", "DailyDialog", TASK.name, plain=True, reads=reads)
     examples = range(len(split))
     with torch.no_grad():
         losses = [float(model.compute_loss(split, examples)) for model in (packed, padded)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     (backbone,) = [part for name, part in padded.module.named_children() if name == "backbone"]
-    ids = torch.tensor(split.sequences[0], dtype=torch.long)[None]
-    types = (torch.arange(ids.shape[1]) >= int(split.second_starts[0])).long()[None]
+    ids = torch.tensor(split.sequences[1], dtype=torch.long)[None]
+    types = (torch.arange(ids.shape[1]) >= int(split.second_starts[1])).long()[None]
     with torch.no_grad():
         states = backbone(input_ids=ids, token_type_ids=types).last_hidden_state
-        expected = padded.module["heads"][TASK.name](states.mean(1))
-        got = padded._compute_logits(TASK, padded.prepare_inputs(split, [0]))  # type: ignore[attr-defined]
+        assert split.turn_starts is not None and split.turn_starts[1] > 1
+        first = int(split.turn_starts[1]) if reads == "turn" else 0
+        expected = padded.module["heads"][TASK.name](states[:, first:].mean(1))
+        got = padded._compute_logits(TASK, padded.prepare_inputs(split, [1]))  # type: ignore[attr-defined]
     assert torch.allclose(got, expected, atol=1e-5)
     run(packed, split)
+
+
+def test_token_ids_of_an_older_version_do_not_have_turns(load: Loader) -> None:
+    model, split = load("encoder", "DailyDialog", TASK.name, reads="turn")
+    with pytest.raises(ModelError, match="Delete the folder data/encoded"):
+        model.prepare_inputs(replace(split, turn_starts=None), [0])
 
 
 # --- heads fitted by logistic regression before the first update ----------------------------------

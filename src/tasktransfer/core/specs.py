@@ -31,7 +31,7 @@ Pooling = Literal["mean", "pooler"]
 """Encoding of a text: the mean over its tokens, or the pooler's output for the first token."""
 
 
-Reads = Literal["pooler", "own_pooler", "first_token", "mean", "pair"]
+Reads = Literal["pooler", "own_pooler", "first_token", "mean", "turn", "pair"]
 """Representation of a sequence that an encoder's heads read.
 
 - ``pooler``: the pooler's output for the first token. A pooler that the checkpoint lacks is
@@ -39,6 +39,8 @@ Reads = Literal["pooler", "own_pooler", "first_token", "mean", "pair"]
 - ``own_pooler``: the same, but a checkpoint without pooler is an error.
 - ``first_token``: the last hidden state of the first token.
 - ``mean``: the mean of the last hidden states over all tokens.
+- ``turn``: the mean over the tokens of the labelled turn, the last turn of the context. The mean
+  over all tokens in tasks that do not label turns.
 - ``pair``: the two segments, encoded separately (``models.pairs``).
 """
 

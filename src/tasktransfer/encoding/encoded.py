@@ -57,16 +57,21 @@ class Example:
     offsets: list[int]
     answers: list[list[int]] = field(default_factory=list)
     """Labels of every gold answer, if there are several from which one is sampled."""
+    turn_starts: list[int] = field(default_factory=list)
+    """Index of the first token of each sequence's labelled turn, which is the last turn. Empty if
+    the task does not label turns."""
     shortened: bool = False
     """True if a query or response was too long by itself and was truncated, too."""
 
 
+TURNS_COLUMN = "turn_starts"
 _EXAMPLE_SCHEMA = pa.schema(
     [
         ("instance", pa.int32()),
         ("output", pa.int32()),
         ("sequences", pa.list_(pa.list_(pa.int32()))),
         ("second_starts", pa.list_(pa.int32())),
+        (TURNS_COLUMN, pa.list_(pa.int32())),
         ("labels", pa.list_(pa.int32())),
         ("offsets", pa.list_(pa.int32())),
     ]
@@ -92,6 +97,8 @@ class EncodedSplit:
             ``first_sequence[u]`` to ``first_sequence[u + 1]``.
         sequences: sequences of all examples, in order.
         dialogue_ids: dialogue ids; None in folders of older versions that did not store them.
+        turn_starts: index of the first token of each sequence's labelled turn, or 0 without one.
+            None in folders of older versions that did not store it.
     """
 
     task: str
@@ -106,6 +113,7 @@ class EncodedSplit:
     dialogue_ids: list[str | None]
     targets: list[tuple[str, ...]]
     contexts: list[str]
+    turn_starts: Ints | None = None
     answers: dict[int, list[list[int]]] = field(default_factory=dict)
     """Example → labels of its gold answers, if one of several is sampled."""
 
@@ -168,6 +176,7 @@ class EncodedSplit:
             first_sequence=compute_starts(counts),
             sequences=self.sequences.take(rows),
             second_starts=self.second_starts[rows],
+            turn_starts=None if self.turn_starts is None else self.turn_starts[rows],
             labels=self.labels.take(examples),
             offsets=self.offsets.take(examples),
             ids=[self.ids[i] for i in kept],
@@ -202,6 +211,7 @@ def write_split(
             "output": [u.output for u in examples],
             "sequences": [u.sequences for u in examples],
             "second_starts": [u.second_starts for u in examples],
+            TURNS_COLUMN: [u.turn_starts or [0] * len(u.sequences) for u in examples],
             "labels": [u.labels for u in examples],
             "offsets": [u.offsets for u in examples],
             **({ANSWERS_COLUMN.name: [u.answers for u in examples]} if several else {}),
@@ -241,6 +251,11 @@ def read_split(folder: Path, task: str, split: str) -> EncodedSplit:
         first_sequence=_list_starts(nested),
         sequences=_read_ragged(_flatten_lists(nested)),
         second_starts=_read_numbers(_flatten_lists(_read_column(examples, "second_starts"))),
+        turn_starts=(
+            _read_numbers(_flatten_lists(_read_column(examples, TURNS_COLUMN)))
+            if TURNS_COLUMN in examples.column_names
+            else None
+        ),
         labels=_read_ragged(_read_column(examples, "labels")),
         offsets=_read_ragged(_read_column(examples, "offsets")),
         ids=ids,

@@ -38,9 +38,10 @@ def build_encoder_examples(
     flat = [pair for row in pairs for pair in row]
     if task.keeps == "both":
         flat = remove_middles(tokenizer, flat, int(task.first == "query"), max_length)
-    encoded = _encode_pairs(tokenizer, flat, max_length, shortened)
+    encoded, texts = _encode_pairs(tokenizer, flat, max_length, shortened), iter(flat)
     for position, (row, row_pairs) in enumerate(zip(rows, pairs, strict=True)):
         results = [next(encoded) for _ in row_pairs]
+        read = [next(texts) for _ in row_pairs]
         encodings = [encoding for encoding, _ in results]
         offsets = (
             _list_context_offsets(encodings[0], bool(row_pairs[0][0]))
@@ -54,6 +55,7 @@ def build_encoder_examples(
             second_starts=[_locate_second_segment(e) for e in encodings],
             labels=_encode_labels(task, row, offsets, lost_spans),
             offsets=[edge for pair in offsets for edge in pair],
+            turn_starts=_locate_turns(task, row, encodings, read),
             shortened=any(too_long for _, too_long in results),
         )
 
@@ -138,6 +140,30 @@ def _locate_second_segment(encoded: Any) -> int:
         return types.index(1)
     segments: list[int | None] = encoded.sequence_ids  # These exist without token types.
     return segments.index(1) if 1 in segments else len(types)
+
+
+def _locate_turns(
+    task: Task, row: Instance, encodings: Sequence[Any], texts: Sequence[tuple[str, str]]
+) -> list[int]:
+    """Return the index of the first token of each sequence's labelled turn.
+
+    The index is 0 if truncation removed the turn. The list is empty if the instance has no labelled
+    turn.
+
+    Args:
+        texts: pair of texts of each sequence, with shortened contexts.
+    """
+    turn = len(row.context) - row.focus
+    if not turn:
+        return []
+    place = int(task.first == "query")
+    starts = []
+    for encoded, pair in zip(encodings, texts, strict=True):
+        segment = place if pair[0] else 0
+        begin = len(pair[place]) - turn  # Contexts are shortened before the turn.
+        tokens = enumerate(zip(encoded.offsets, encoded.sequence_ids, strict=True))
+        starts.append(next((i for i, ((_, b), s) in tokens if s == segment and b > begin), 0))
+    return starts
 
 
 def _list_context_offsets(encoded: Any, has_query: bool) -> list[tuple[int, int]]:

@@ -46,6 +46,26 @@ RULES = {
     "dev": "Dev scores chose the method.",
 }
 """Rule by which the method was chosen → sentence."""
+_TURN_CODE = """\
+The head reads the mean of the last hidden states over the last turn's tokens, including the end
+token. In plain transformers:
+
+```python
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModel, AutoTokenizer
+
+tokenizer, encoder = AutoTokenizer.from_pretrained("FOLDER"), AutoModel.from_pretrained("FOLDER")
+head = load_file("FOLDER/2_Dense/model.safetensors")
+earlier, last = "agent: Hello ", "customer: Where is my order?"
+options = {"truncation": True, "return_tensors": "pt", "return_offsets_mapping": True}
+inputs = tokenizer(earlier + last, **options)
+ends = inputs.pop("offset_mapping")[0, :, 1]
+turn = int(torch.nonzero(ends > len(earlier))[0])
+with torch.no_grad():
+    states = encoder(**inputs).last_hidden_state[0, turn:].mean(0)
+logits = head["linear.weight"] @ states + head["linear.bias"]
+```""".splitlines()
 KEEPS = {"end": "its end", "beginning": "its beginning", "both": "its beginning and its end"}
 
 
@@ -100,7 +120,9 @@ def _format_use(exported: ExportedModel) -> Iterator[str]:
         yield 'logits = SentenceTransformer("FOLDER").encode(["customer: Where is my order?"])'
         yield "```"
     if exported.layout == "tasktransfer":
-        yield from ("", "Other libraries cannot compute its logits from the folder.")
+        yield from ("", "Other libraries cannot compute its logits from the folder alone.")
+    if exported.pooling == "turn":
+        yield from ("", *_TURN_CODE)
 
 
 def _format_input(exported: ExportedModel) -> Iterator[str]:

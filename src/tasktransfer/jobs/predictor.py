@@ -224,7 +224,8 @@ def _load_encoder(
             some = order[begin : begin + together]
             rows = [examples[n].sequences[0] for n in some]
             starts = [examples[n].second_starts[0] for n in some]
-            logits[some] = encoder.compute_logits(rows, starts)
+            turns = [(examples[n].turn_starts or [0])[0] for n in some]
+            logits[some] = encoder.compute_logits(rows, starts, turns)
         return logits
 
     return read

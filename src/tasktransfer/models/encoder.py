@@ -8,8 +8,8 @@ Paper, Appendix B: pooled output → dropout → linear. The outputs of a head d
     multi-output      two-way outputs
     rating            one sigmoid
 
-Heads may instead read the unpooled first token, the mean over all tokens, or compare two segments
-(``core.specs.Reads``).
+Heads may instead read the unpooled first token, the mean over all tokens or over the labelled turn,
+or compare two segments (``core.specs.Reads``).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from tasktransfer.models.encoder_inputs import (
     build_packed_arrays,
     build_padded_arrays,
     get_labels,
+    get_turn_starts,
     index_options,
     mask_allowed_tokens,
 )
@@ -63,7 +64,7 @@ from tasktransfer.tasks.card import SCALE_STEPS, Task, format_ratings
 HEADS_FILE = "heads.safetensors"
 TOOLKIT_PADDING = 8
 """The toolkit pads its batches to a multiple of this number of tokens."""
-ALL_TOKENS: tuple[Reads, ...] = ("mean", "pair")
+ALL_TOKENS: tuple[Reads, ...] = ("mean", "turn", "pair")
 """Types of heads that read the last states of all tokens."""
 TOOLKIT_BATCH = 20
 """The toolkit's batch size; it keeps the order of the instances, also in dev and test."""
@@ -255,6 +256,8 @@ class Encoder:
             second_starts = rows.lengths()
         if self.reads in ALL_TOKENS:
             more = {**more, "lengths": rows.lengths().astype(np.int64)}
+        if self.reads == "turn":
+            more = {**more, "turn_starts": get_turn_starts(split, sequences)}
         layout = None
         if self.first_position is not None and not edges:
             layout = plan_layout(
@@ -326,7 +329,7 @@ class Encoder:
         if each_token:
             return hidden
         if self.reads in ALL_TOKENS:
-            return self._pool_tokens(hidden[inputs["wanted"]], inputs["lengths"])
+            return self._pool_tokens(hidden[inputs["wanted"]], inputs)
         first = hidden.index_select(0, inputs["wanted"])
         pooler = getattr(self.backbone, "pooler", None)
         return first if pooler is None else pooler(first[:, None])
@@ -346,17 +349,20 @@ class Encoder:
         if each_token:
             return hidden
         if self.reads in ALL_TOKENS:
-            return self._pool_tokens(hidden, inputs["lengths"])
+            return self._pool_tokens(hidden, inputs)
         pooled: Tensor | None = getattr(outputs, "pooler_output", None)
         return hidden[:, 0] if pooled is None else pooled
 
-    def _pool_tokens(self, hidden: Tensor, lengths: Tensor) -> Tensor:
+    def _pool_tokens(self, hidden: Tensor, inputs: Inputs) -> Tensor:
         """Pool the states of all tokens for the heads.
 
         Args:
             hidden: states of shape (sequences, longest, hidden size).
         """
-        return (compare_pairs if self.reads == "pair" else average_tokens)(hidden, lengths)
+        if self.reads == "pair":
+            return compare_pairs(hidden, inputs["lengths"])
+        starts = inputs["turn_starts"] if self.reads == "turn" else None
+        return average_tokens(hidden, inputs["lengths"], starts)
 
     def _mask_allowed_tokens(
         self, split: EncodedSplit, examples: Sequence[int], width: int

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tasktransfer.encoding.encoded import EncodedSplit
+from tasktransfer.errors import ModelError
 from tasktransfer.layers.packing import Layout
 from tasktransfer.layers.ragged import Ints, Longs, Ragged, pad_rows
 from tasktransfer.models.staging import Arrays
@@ -53,6 +54,21 @@ def build_padded_arrays(
 def get_labels(split: EncodedSplit, examples: Sequence[int]) -> Longs:
     """Return the labels, shape (examples, labels per example), int64."""
     return split.labels.take(examples).values.astype(np.int64).reshape(len(examples), -1)
+
+
+def get_turn_starts(split: EncodedSplit, sequences: Longs) -> Longs:
+    """Return the index of the first token of each sequence's labelled turn, or 0, int64.
+
+    Raises:
+        ModelError: the token ids do not contain the indices.
+    """
+    if split.turn_starts is None:
+        raise ModelError(
+            "models[].reads: The value is turn, but the study's token ids do not contain the "
+            "positions of turns. Delete the folder data/encoded in the results, which an earlier "
+            "version of tasktransfer wrote, and run the study again."
+        )
+    return split.turn_starts[sequences].astype(np.int64)
 
 
 def mask_allowed_tokens(

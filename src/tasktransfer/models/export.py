@@ -2,7 +2,9 @@
 
 transformers has a class per architecture, whose head reads one kind of pooled state. If this is the
 state that our head reads, its weights get the class's names. Any other head is written in the
-layout of sentence-transformers: Transformer, Pooling, and Dense without activation.
+layout of sentence-transformers: Transformer, Pooling, and Dense without activation. No layout of
+these libraries has a head that reads the labelled turn alone. Its encoder is written for
+transformers, with the head beside it.
 """
 
 from __future__ import annotations
@@ -28,14 +30,15 @@ TOLERANCE = 1e-5
 """Largest difference between the logits of our head and of a class of transformers."""
 
 POOLING_FOLDER = "1_Pooling"
+DENSE_FOLDER = "2_Dense"
 DENSE_WEIGHTS = "model.safetensors"
 
 
 class EncoderFormat(NamedTuple):
     """A written encoder's format: the library that loads it, and what its head reads."""
 
-    layout: Literal["transformers", "sentence_transformers"]
-    pooling: Literal["pooler", "first_token", "mean"]
+    layout: Literal["transformers", "sentence_transformers", "tasktransfer"]
+    pooling: Literal["pooler", "first_token", "mean", "turn"]
 
 
 def load_trained_encoder(
@@ -83,7 +86,7 @@ def write_encoder(
     assert isinstance(head, nn.Linear)
     backbone = merge_adapters(encoder.backbone)
     config = _add_label_names(backbone.config, labels)
-    if encoder.reads != "mean":
+    if encoder.reads not in ("mean", "turn"):
         model = _build_classifier(backbone, head, config)
         if model is not None:
             model.save_pretrained(folder)
@@ -94,11 +97,18 @@ def write_encoder(
                 "this pooler. Set models[].reads: mean and train again, or export another "
                 "model."
             )
-    pooling: Literal["first_token", "mean"] = "mean" if encoder.reads == "mean" else "first_token"
     backbone.config = config
     backbone.save_pretrained(folder)
+    dense = folder / DENSE_FOLDER
+    if encoder.reads == "turn" and encoder.tasks[task].kind == "utterance_classification":
+        dense.mkdir()
+        write_dense_layer(dense, head.weight, head.bias)
+        return EncoderFormat("tasktransfer", "turn")
+    pooling: Literal["first_token", "mean"] = (
+        "mean" if encoder.reads in ("mean", "turn") else "first_token"
+    )
     write_sentence_modules(folder, pooling, max_length, encoder.hidden_size, normalised=False)
-    write_dense_layer(folder / "2_Dense", head.weight, head.bias)
+    write_dense_layer(dense, head.weight, head.bias)
     return EncoderFormat("sentence_transformers", pooling)
 
 
@@ -155,18 +165,21 @@ def _build_classifier(backbone: Any, head: nn.Linear, config: Any) -> Any:
     return model if difference <= TOLERANCE else None
 
 
-def pool_states(outputs: Any, pooling: str, lengths: Tensor) -> Tensor:
+def pool_states(
+    outputs: Any, pooling: str, lengths: Tensor, turn_starts: Tensor | None = None
+) -> Tensor:
     """Return the pooled state of each sequence, as a head reads it, (sequences, hidden size).
 
     Args:
         outputs: outputs of an encoder for padded sequences.
-        pooling: ``mean``, ``first_token``, or ``pooler``, which is the first token if the encoder
-            has no pooler.
+        pooling: ``mean``, ``turn``, ``first_token``, or ``pooler``, which is the first token if the
+            encoder has no pooler.
         lengths: number of tokens of each sequence.
+        turn_starts: index of the first token of each sequence's labelled turn, for ``turn``.
     """
     hidden: Tensor = outputs.last_hidden_state
-    if pooling == "mean":
-        return average_tokens(hidden, lengths)
+    if pooling in ("mean", "turn"):
+        return average_tokens(hidden, lengths, turn_starts if pooling == "turn" else None)
     pooled: Tensor | None = getattr(outputs, "pooler_output", None)
     return hidden[:, 0] if pooled is None or pooling == "first_token" else pooled
 

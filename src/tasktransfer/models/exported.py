@@ -17,6 +17,7 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.check_parameters import check_finite
 from tasktransfer.models.checkpoint import load_pretrained
 from tasktransfer.models.export import (
+    DENSE_FOLDER,
     DENSE_WEIGHTS,
     build_label_config,
     pool_states,
@@ -40,7 +41,8 @@ class ExportedEncoder:
 
     Args:
         folder: the folder.
-        layout: ``transformers`` or ``sentence_transformers``.
+        layout: ``transformers`` for a classifier of transformers. In other layouts, the head has
+            its own file.
         pooling: states that the head reads.
         labels: number of labels.
 
@@ -54,8 +56,8 @@ class ExportedEncoder:
         self.token_types = "token_type_ids" in self.tokenizer.model_input_names
         self.pooling = pooling
         self.dense: dict[str, Tensor] | None = None
-        if layout == "sentence_transformers":
-            tensors = read_weights(folder / "2_Dense" / DENSE_WEIGHTS)
+        if layout != "transformers":
+            tensors = read_weights(folder / DENSE_FOLDER / DENSE_WEIGHTS)
             self.dense = {name: tensor.to(self.device) for name, tensor in tensors.items()}
             outputs = len(self.dense["linear.bias"]) if "linear.bias" in self.dense else 0
         model = _load_encoder(folder, is_classifier=self.dense is None)
@@ -69,13 +71,18 @@ class ExportedEncoder:
         self.model = model.eval().to(self.device)
 
     def compute_logits(
-        self, rows: Sequence[Sequence[int]], second_starts: Sequence[int]
+        self,
+        rows: Sequence[Sequence[int]],
+        second_starts: Sequence[int],
+        turn_starts: Sequence[int] = (),
     ) -> npt.NDArray[np.float64]:
         """Compute the logits of a batch, (sequences, labels).
 
         Args:
             rows: token ids of each sequence.
             second_starts: start of each sequence's second segment.
+            turn_starts: index of the first token of each sequence's labelled turn, for a head that
+                reads the turn.
         """
         arrays = [np.asarray(row, np.int32) for row in rows]
         ids, mask = pad_to_tensors(arrays, self.tokenizer.pad_token_id, self.device)
@@ -89,7 +96,8 @@ class ExportedEncoder:
             if self.dense is None:
                 logits = outputs.logits
             else:
-                states = pool_states(outputs, self.pooling, mask.sum(1))
+                turns = torch.tensor(list(turn_starts), device=self.device)
+                states = pool_states(outputs, self.pooling, mask.sum(1), turns)
                 logits = states @ self.dense["linear.weight"].T + self.dense["linear.bias"]
         return np.asarray(logits.float().cpu().numpy(), np.float64)
 

@@ -48,16 +48,20 @@ def split_pairs(sequences: Ragged, second_starts: Ints) -> Ragged:
     return build_ragged([*first, *second])
 
 
-def average_tokens(states: Tensor, lengths: Tensor) -> Tensor:
+def average_tokens(states: Tensor, lengths: Tensor, starts: Tensor | None = None) -> Tensor:
     """Average the states of each sequence, (sequences, hidden size).
 
     Args:
         states: (sequences, longest, hidden size); states after a sequence's last token are ignored.
         lengths: number of tokens of each sequence.
+        starts: index of the first averaged token of each sequence. None to average all tokens.
     """
-    there = torch.arange(states.shape[1], device=states.device) < lengths[:, None]
+    places = torch.arange(states.shape[1], device=states.device)
+    there, counts = places < lengths[:, None], lengths
+    if starts is not None:
+        there, counts = there & (places >= starts[:, None]), lengths - starts
     total = states.masked_fill(~there[:, :, None], 0).sum(1)
-    return total / lengths[:, None]
+    return total / counts[:, None]
 
 
 def compare_pairs(states: Tensor, lengths: Tensor) -> Tensor:

@@ -94,7 +94,7 @@ class ExportedModel:
     kind: Literal["utterance_classification", "dialogue_classification"]
     labels: tuple[str, ...]
     inputs: Inputs
-    pooling: Literal["pooler", "first_token", "mean"] | None = None
+    pooling: Literal["pooler", "first_token", "mean", "turn"] | None = None
     parts: tuple[str, ...] = ()
     temperature: float = 1.0
     min_probability: float | None = None

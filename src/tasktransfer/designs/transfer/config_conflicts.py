@@ -68,6 +68,7 @@ def find_contradictions(parts: Mapping[str, Any]) -> Iterator[Problem]:
         if trains:
             yield from _find_budget_problems(parts["training"], datasets)
         yield from _find_keys_without_heads(parts["training"], parts.get("models", ()))
+        yield from _find_missing_turns(parts["training"], parts.get("models", ()))
     if "checkpoints" in parts and "pretrain_finetune" in algorithms:
         yield from _find_missing_checkpoints(parts["checkpoints"])
     if parts.get("prompted") and "models" in parts:
@@ -225,6 +226,20 @@ def _find_keys_without_heads(
             "The key has no effect, because only encoders have heads, and no encoder is trained. "
             "Remove it.",
         )
+
+
+def _find_missing_turns(
+    training: TransferTraining, models: Sequence[TransferModel]
+) -> Iterator[Problem]:
+    """Yield a problem for each model that reads turns, if inputs are built as in the toolkit."""
+    if resolve_switches(training.fidelity)[1].inputs == "tlidb":
+        for index, model in enumerate(models):
+            if model.reads == "turn":
+                yield Problem(
+                    f"models[{index}].reads",
+                    "The value is turn, but the inputs of the paper's toolkit (training.fidelity) "
+                    "do not mark the labelled turn. Set reads to mean, or use the default inputs.",
+                )
 
 
 def _find_missing_checkpoints(checkpoints: CheckpointConfig) -> Iterator[Problem]:

@@ -154,11 +154,13 @@ class TransferModel(ModelConfig):
     def is_only_prompted(self) -> bool:
         return not self.trained
 
-    reads: Literal["pooler", "first_token", "mean"] = Field(
+    reads: Literal["pooler", "first_token", "mean", "turn"] = Field(
         default="pooler",
         description=(
             "input of an encoder's task heads: the pooler's output (as in the paper), the first "
-            "token's last hidden state, or the mean of all tokens' last hidden states"
+            "token's last hidden state, the mean of all tokens' last hidden states (mean), or the "
+            "mean over the labelled turn's tokens, in tasks that label turns (turn; the same as "
+            "mean in other tasks)"
         ),
     )
 
