@@ -11,6 +11,7 @@ are read.
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import sys
@@ -92,5 +93,10 @@ def write_last_run(folder: Path, factor: int, instances: int, take: str) -> None
 
 
 if __name__ == "__main__":
-    where, *numbers = sys.argv[1:]
-    main(Path(where), *map(int, numbers))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder for the records")
+    parser.add_argument("factor", type=int, nargs="?", default=1, help="factor for the seeds")
+    parser.add_argument(
+        "instances", type=int, nargs="?", default=INSTANCES, help="test instances per record"
+    )
+    main(**vars(parser.parse_args()))
