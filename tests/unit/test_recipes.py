@@ -40,12 +40,15 @@ def test_auto_fills_in_what_the_file_leaves_out() -> None:
         assert stage.training.updates == recipe.updates
         assert stage.training.decays == "matrices"
         assert stage.selection.every == recipe.round_updates
-        assert stage.model.reads == recipe.reads == "mean"
+        assert stage.model.reads == recipe.reads == "turn"
+        assert stage.training.head_initialization == "logistic_regression"
     own = {"recipe": "auto", "learning_rate": 7e-5, "schedule": "constant", "updates": None}
+    own["head_initialization"] = "random"
     for stage in plan_stages(own, {**MODEL, "reads": "first_token"}).values():
         assert stage.training.learning_rate == 7e-5
         assert (stage.training.schedule, stage.training.updates) == ("constant", recipe.updates)
         assert stage.model.reads == "first_token"
+        assert stage.training.head_initialization == "random"
 
 
 @pytest.mark.parametrize("budget", [{"epochs": 3}, {"updates": 40}, {"min_updates": 90}])
@@ -59,7 +62,8 @@ def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> No
 def test_recipes_differ_by_family_and_size() -> None:
     small, base = (find_recipe("encoder", n, adapted=False) for n in (22_000_000, 109_000_000))
     assert small.learning_rate > base.learning_rate
-    assert find_recipe("decoder", 135_000_000, adapted=False).reads == "pooler"
+    decoder = find_recipe("decoder", 135_000_000, adapted=False)
+    assert (decoder.reads, decoder.head_initialization) == ("pooler", "random")
     for family in ("encoder", "decoder", "encoder_decoder"):
         for adapted in (False, True):
             assert find_recipe(family, 10**12, adapted=adapted).updates  # type: ignore[arg-type]
