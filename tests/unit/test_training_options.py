@@ -208,12 +208,16 @@ def small_task(task: Task, count: int) -> Task:
 
 
 def predict_by_scikit_learn(states: torch.Tensor, labels: torch.Tensor, c: float = 1.0) -> Any:
-    model = LogisticRegression(C=c, tol=1e-8, max_iter=10_000).fit(states, labels)
-    return pytest.approx(model.predict_proba(states), abs=1e-4)
+    """Predict by a regression on states that are scaled to a mean squared norm of 1."""
+    scaled = states / states.square().sum(1).mean().sqrt()
+    model = LogisticRegression(C=c, tol=1e-8, max_iter=10_000).fit(scaled, labels)
+    return pytest.approx(model.predict_proba(scaled), abs=1e-4)
 
 
-def test_a_fitted_head_is_the_logistic_regression_of_scikit_learn() -> None:
+@pytest.mark.parametrize("scale", [0.1, 1.0, 20.0])
+def test_a_fitted_head_is_the_logistic_regression_of_scikit_learn(scale: float) -> None:
     states, labels = draw_problem(3)
+    states = scale * states
     weight, bias = fit_logistic_regression(small_task(TASK, 3), states, labels[:, None])
     probabilities = torch.softmax(states @ weight.T + bias, 1)
     assert probabilities.numpy() == predict_by_scikit_learn(states, labels)

@@ -91,6 +91,10 @@ change that affects some tasks and families only, increase the version in their 
 FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
 """Version of a family's training code, if it is later. 4: tanh-GELU is one operation."""
 
+FITTED_HEADS_RECIPE = 4
+"""Version of the training code with fitted heads, if it is later. 4: the states are scaled before
+the regression."""
+
 ENCODING_VERSION = 2
 """Version of the conversion from instances to token ids (``encoding.encode``).
 

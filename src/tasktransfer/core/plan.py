@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from tasktransfer.core.identity import RECIPE_VERSION
+from tasktransfer.core.identity import FITTED_HEADS_RECIPE, RECIPE_VERSION
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -259,6 +259,10 @@ class PlanBuilder:
             kind, label = self._get_kind_and_label(step, starts)
             read, trained = step.data or data, step.model or model
             involved = (*step.train_tasks, *step.selection.tasks, *(step.test_on or ()))
+            applied = trained.apply_learning_rate(step.training or training)
+            recipe = self._get_recipe(read.name, involved, trained.family)
+            if applied.head_initialization != "random":
+                recipe = max(recipe, FITTED_HEADS_RECIPE)
             stage = Stage(
                 kind=kind,
                 label=label,
@@ -268,13 +272,13 @@ class PlanBuilder:
                 selection=rounds.apply_to(
                     replace(step.selection, tasks=tuple(sorted(step.selection.tasks)))
                 ),
-                training=trained.apply_learning_rate(step.training or training),
+                training=applied,
                 seed=seed,
                 starts=starts,
                 trains=step.trains,
                 sampler=step.sampler,
                 tests=None if step.test_on is None else tuple(sorted(step.test_on)),
-                recipe=self._get_recipe(read.name, involved, trained.family),
+                recipe=recipe,
             )
             stages[step] = self._register_stage(stage)
             check_plan_size(len(self._stages))
