@@ -53,7 +53,7 @@ EXPLAINED = {
     ],
     "minilm-controls": ["table2 DailyDialog minilm pretrain_finetune"],
     "minilm-emotions": ["Friends minilm pretrain_finetune MER EER"],
-    "minilm-fitted-heads": ["Friends minilm baseline MER"],
+    "minilm-heads": ["Friends minilm baseline MER"],
     "minilm-matrix": [
         "regret DailyDialog minilm multitask esm_logme",
         "table1 DailyDialog causal_emotion_entailment",
