@@ -78,6 +78,7 @@ class Setting:
     rank: int = 0
     """Rank of a low-rank adapter; 0 if all weights are trained."""
     head_initialization: str = "random"
+    precision: str = "bfloat16"
 
 
 BASES = {
@@ -221,7 +222,7 @@ def run_setting(
         weight_decay=of.weight_decay,
         decays="matrices",
         head_learning_rate=of.head_learning_rate,
-        precision="float32",
+        precision=of.precision,  # type: ignore[arg-type]
         head_initialization=of.head_initialization,  # type: ignore[arg-type]
     )
     adapter = LowRank(rank=of.rank) if of.rank else None
@@ -241,7 +242,7 @@ def run_setting(
         training=training,
         seed=seed,
     )
-    hardware = Hardware("float32", threads=1)
+    hardware = Hardware(of.precision, threads=1)
     device = hardware.prepare_device()
     began = time.process_time()
     loading = Loading(spec, training, folder, seed, device, begins=True)
