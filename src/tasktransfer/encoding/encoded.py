@@ -58,8 +58,8 @@ class Example:
     answers: list[list[int]] = field(default_factory=list)
     """Labels of every gold answer, if there are several from which one is sampled."""
     turn_starts: list[int] = field(default_factory=list)
-    """Index of the first token of each sequence's labelled turn, which is the last turn. Empty if
-    the task does not label turns."""
+    """For each sequence, the index of the first token of the labelled turn (always the last turn).
+    Empty if the task does not label turns."""
     shortened: bool = False
     """True if a query or response was too long by itself and was truncated, too."""
 

@@ -145,10 +145,10 @@ def _locate_second_segment(encoded: Any) -> int:
 def _locate_turns(
     task: Task, row: Instance, encodings: Sequence[Any], texts: Sequence[tuple[str, str]]
 ) -> list[int]:
-    """Return the index of the first token of each sequence's labelled turn.
+    """Return, for each sequence of an instance, the index of the labelled turn's first token.
 
-    The index is 0 if truncation removed the turn. The list is empty if the instance has no labelled
-    turn.
+    The index is 0 if truncation removed the turn, so that all tokens are averaged. The list is
+    empty if the instance has no labelled turn.
 
     Args:
         texts: pair of texts of each sequence, with shortened contexts.

@@ -47,8 +47,8 @@ RULES = {
 }
 """Rule by which the method was chosen → sentence."""
 _TURN_CODE = """\
-The head reads the mean of the last hidden states over the last turn's tokens, including the end
-token. In plain transformers:
+The head reads the mean of the last hidden states over the tokens of the last turn and the final
+special token. This code computes the logits with transformers alone:
 
 ```python
 import torch
@@ -120,7 +120,7 @@ def _format_use(exported: ExportedModel) -> Iterator[str]:
         yield 'logits = SentenceTransformer("FOLDER").encode(["customer: Where is my order?"])'
         yield "```"
     if exported.layout == "tasktransfer":
-        yield from ("", "Other libraries cannot compute its logits from the folder alone.")
+        yield from ("", "Other libraries cannot compute the logits without extra code.")
     if exported.pooling == "turn":
         yield from ("", *_TURN_CODE)
 

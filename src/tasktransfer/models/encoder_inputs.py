@@ -64,9 +64,9 @@ def get_turn_starts(split: EncodedSplit, sequences: Longs) -> Longs:
     """
     if split.turn_starts is None:
         raise ModelError(
-            "models[].reads: The value is turn, but the study's token ids do not contain the "
-            "positions of turns. Delete the folder data/encoded in the results, which an earlier "
-            "version of tasktransfer wrote, and run the study again."
+            "models[].reads: The value is turn, but the study's token ids were written by an "
+            "earlier version of tasktransfer and do not contain the positions of turns. Delete "
+            "the folder data/encoded in the study's results folder, and run the study again."
         )
     return split.turn_starts[sequences].astype(np.int64)
 

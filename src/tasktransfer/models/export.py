@@ -2,9 +2,9 @@
 
 transformers has a class per architecture, whose head reads one kind of pooled state. If this is the
 state that our head reads, its weights get the class's names. Any other head is written in the
-layout of sentence-transformers: Transformer, Pooling, and Dense without activation. No layout of
-these libraries has a head that reads the labelled turn alone. Its encoder is written for
-transformers, with the head beside it.
+layout of sentence-transformers: Transformer, Pooling, and Dense without activation. Neither
+library has a layout for a head that reads only the labelled turn. The encoder of such a model is
+saved in transformers' format, and its head in a separate file.
 """
 
 from __future__ import annotations

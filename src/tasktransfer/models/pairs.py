@@ -54,7 +54,7 @@ def average_tokens(states: Tensor, lengths: Tensor, starts: Tensor | None = None
     Args:
         states: (sequences, longest, hidden size); states after a sequence's last token are ignored.
         lengths: number of tokens of each sequence.
-        starts: index of the first averaged token of each sequence. None to average all tokens.
+        starts: index of the first token to average in each sequence. None to average all tokens.
     """
     places = torch.arange(states.shape[1], device=states.device)
     there, counts = places < lengths[:, None], lengths

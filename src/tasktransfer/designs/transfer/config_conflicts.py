@@ -237,8 +237,9 @@ def _find_missing_turns(
             if model.reads == "turn":
                 yield Problem(
                     f"models[{index}].reads",
-                    "The value is turn, but the inputs of the paper's toolkit (training.fidelity) "
-                    "do not mark the labelled turn. Set reads to mean, or use the default inputs.",
+                    "The value is turn, but training.fidelity sets inputs: tlidb, and inputs of "
+                    "the toolkit TLiDB do not mark the labelled turn. Set reads to mean, or inputs "
+                    "to default.",
                 )
 
 
