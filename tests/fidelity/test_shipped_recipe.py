@@ -82,3 +82,18 @@ def test_the_page_has_the_baselines_of_the_current_recipe(
         expected.append(format_line(dataset, target, former, row))
     lines = re.findall(r"^\| \w.* \((?:DailyDialog|Friends)\) \|.*\|$", CURRENT_SECTION, flags=re.M)
     assert sorted(lines) == sorted(expected), "\n".join(expected)
+
+
+def test_the_text_counts_the_baselines_that_have_not_learned(
+    after: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("counts")
+    current = read_references("minilm-heads.parquet", "minilm-heads.yaml", folder)
+    text = " ".join(CURRENT_SECTION.split())
+    count = int((current["state"] != "learned").sum())
+    assert f"**{('No', 'One', 'Two', 'Three')[count]} of the {len(after)} baselines do not" in text
+    gains = current["score"] - after["score"].reindex(current.index)
+    assert f"rise, by {gains.min():.1f} to {gains.max():.1f} points" in text
+    assert not (current["state"] == "collapsed").any()
+    others = current[current["state"] != "learned"]
+    assert ((others["low"] < 0) & (others["high"] > 0)).all()
