@@ -34,6 +34,10 @@ SHIPPED = (
     *("shipped/", "README.md", "docs/transfer.md", "docs/first_picture.py"),
     *of_package("core/", "designs/transfer/", "operate/", "results/", "selection/", "stats/"),
 )
+REPORT = (
+    *of_package("designs/transfer/report/", "present/"),
+    *("tests/report_reader.py", "tests/report_results.py", "tests/report_study.py"),
+)
 
 SLOW: dict[str, tuple[str, ...]] = {
     "contract/test_contract_accessibility.py": (
@@ -96,11 +100,8 @@ SLOW: dict[str, tuple[str, ...]] = {
     "workflow/test_probed_checkpoints.py": STUDY,
     "workflow/test_probes_design.py": STUDY,
     "workflow/test_prompted_endpoint.py": STUDY,
-    "workflow/test_report.py": (
-        *of_package("designs/transfer/report/", "present/"),
-        "tests/report_reader.py",
-        "tests/report_results.py",
-    ),
+    "workflow/test_report.py": REPORT,
+    "workflow/test_report_heatmap.py": REPORT,
     "workflow/test_run_command.py": WORKFLOW,
     "workflow/test_several_choices.py": (*STUDY, "tests/race_design.py"),
     "workflow/test_slurm.py": (*WORKFLOW, *of_package("results/", "training/"), "tests/workflow/"),
