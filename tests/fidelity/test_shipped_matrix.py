@@ -22,6 +22,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.designs import get_design
 from tasktransfer.designs.commands import read_frames
 from tasktransfer.designs.transfer.choices import COMPARED
+from tasktransfer.designs.transfer.report.answer import write_answer
 from tasktransfer.designs.transfer.report.blocks import build_changes_table
 from tasktransfer.designs.transfer.report.learned import describe_unlearned_list
 from tasktransfer.designs.transfer.runs import get_algorithm_label
@@ -215,6 +216,7 @@ def test_the_guide_to_the_report_quotes_its_answer(
         assert f"| {' | '.join(line)} |" in guide
     names, _ = describe_unlearned_list(references[references["is_best"]])
     assert names in words
+    assert write_answer(frames)[0] in words
 
 
 def test_the_table_of_source_differences_is_of_these_records(frames: Frames, matrix: Study) -> None:

@@ -12,6 +12,7 @@ from tasktransfer.designs.transfer.figures.forest import (
     explain_hollow_intervals,
     has_hollow_interval,
 )
+from tasktransfer.designs.transfer.report.answer import write_answer
 from tasktransfer.designs.transfer.report.blocks import (
     build_changes_table,
     build_open_answer,
@@ -30,6 +31,7 @@ from tasktransfer.designs.transfer.report.targets import (
 )
 from tasktransfer.designs.transfer.runs import format_task_name
 from tasktransfer.present.numbers import format_signed
+from tasktransfer.results.frames import Frames
 
 NAN = float("nan")
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -108,12 +110,11 @@ def compare(*states: tuple[str, float, str]) -> pd.DataFrame:
 def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     compared = compare(("x", 39.0, "not better"), ("y", 20.0, "collapsed"), ("z", 70.0, "learned"))
     assert [*describe_unlearned_list(compared)] == [
-        "2 of 3 baselines have not learned: y (collapsed) and x of D.",
+        "Baselines that have not learned: y (collapsed) and x of D.",
         "A baseline has not learned if its mean score is not above the best simple reference, or "
         "if it has collapsed (one answer only). No baseline is significantly below its best "
         "simple reference (q > 0.05). None of 3 baselines are significantly above the best simple "
-        "reference of the task. If a baseline has not learned, the study cannot show which sources "
-        "help its task.",
+        "reference of the task.",
     ]
     assert [*describe_unlearned_list(compare(("z", 70.0, "learned")))] == []
     sure = compared.assign(q=[0.2, 0.01, 0.01])
@@ -124,16 +125,51 @@ def test_all_baselines_that_have_not_learned_are_listed_worst_first() -> None:
     ) in meaning
     untested = compared.assign(q=NAN)
     assert "significant" not in " ".join(describe_unlearned_list(untested))
-    assert "sources" not in " ".join(describe_unlearned_list(compared, has_sources=False))
+    names, _ = describe_unlearned_list(compared, has_sources=False)
+    assert names == "2 of 3 baselines have not learned: y (collapsed) and x of D."
 
 
-UNLEARNED = RESULTS.replace(
-    {
-        "references": compare(
-            (A, 10.0, "not better"), (B, 20.0, "not better"), (C, 70.0, "learned")
-        ).assign(dataset="DailyDialog", model="bert")
-    }
-)
+def with_states(a: str, b: str, c: str) -> Frames:
+    """Return the results with these states of the baselines, each with a score of 30."""
+    states = compare(*((task, 30.0, state) for task, state in ((A, a), (B, b), (C, c))))
+    ends = {"delta": -10.0, "low": -15.0, "high": -5.0}
+    return RESULTS.replace(
+        {"references": states.assign(dataset="DailyDialog", model="bert", **ends)}
+    )
+
+
+UNLEARNED = with_states("not better", "not better", "learned")
+
+
+def test_a_study_whose_baselines_have_not_learned_makes_no_claim() -> None:
+    (answer,) = write_answer(with_states("not better", "collapsed", "not better"))
+    assert answer.startswith("3 of 3 baselines have not learned.")
+    assert "cannot show which sources help" in answer and "Increase training.updates" in answer
+    assert answer.endswith(
+        "None of 3 baselines are significantly better than the best simple reference on the same "
+        "test instances (q ≤ 0.05)."
+    )
+    assert "Averaged" not in answer and "→" not in answer
+
+
+def test_claims_are_about_targets_whose_baselines_have_learned() -> None:
+    everything, some = write_answer(RESULTS), write_answer(UNLEARNED)
+    assert everything[0].startswith("Averaged over all pairs, 3 of 3 means differ significantly")
+    assert everything[1].startswith("Of 18 combinations of source, target, model and algorithm, ")
+    assert some[0].startswith("2 of 3 baselines have not learned.")
+    assert f" For DailyDialog/{C}, none of the 2 sources helps significantly." in some[0]
+    (averages,) = (line for line in some if line.startswith("Averaged over all pairs"))
+    assert averages.endswith(
+        "; 12 of the 18 averaged cells have a target whose baseline has not learned."
+    )
+    (counts,) = (line for line in some if line.startswith("Of "))
+    assert counts.startswith(
+        "Of 6 combinations of source, target, model and algorithm (without 12 for targets whose "
+        "baseline has not learned), none is significantly better"
+    )
+    assert any(line.startswith("The largest significant gain is TC → DN") for line in everything)
+    (largest,) = (line for line in some if line.startswith("The largest"))
+    assert largest.startswith("The largest significant loss is DN → TC")
 
 
 def test_the_answer_has_whole_task_names() -> None:

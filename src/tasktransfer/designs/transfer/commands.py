@@ -138,7 +138,10 @@ def list_baseline_warnings(study: Study) -> list[str]:
     Empty if all of them have, or if the study has no references.
     """
     from tasktransfer.core.references import LEARNED
-    from tasktransfer.designs.transfer.report.learned import describe_unlearned_baselines
+    from tasktransfer.designs.transfer.report.learned import (
+        describe_better_baselines,
+        describe_unlearned_baselines,
+    )
     from tasktransfer.results.frame_files import read_frames
 
     written = Path(study.tables, "references.parquet").is_file()
@@ -149,7 +152,10 @@ def list_baseline_warnings(study: Study) -> list[str]:
     if (best["state"] == LEARNED).all():
         return []
     has_sources = any(is_transfer(run) and run.method != BASELINE for run in study.plan.runs)
-    return [*describe_unlearned_baselines(best, has_sources=has_sources)]
+    return [
+        *describe_unlearned_baselines(best, has_sources=has_sources),
+        *describe_better_baselines(best),
+    ]
 
 
 def recommend_methods(study: Study) -> list[str]:

@@ -267,7 +267,7 @@ def list_baseline_warnings(question: Question, references: pd.DataFrame) -> list
     """
     best = references[references["is_best"] & (references["dataset"] == question.dataset)]
     best = best[(best["target"] == question.target) & (best["state"] != LEARNED)]
-    return [f"warning: {line}" for line in describe_unlearned_baselines(best)][:1]
+    return [f"warning: {line}" for line in describe_unlearned_baselines(best)]
 
 
 def format_recommendation(recommendation: Recommendation) -> str:

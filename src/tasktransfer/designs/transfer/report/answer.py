@@ -27,6 +27,7 @@ from tasktransfer.designs.transfer.report.advice import (
 from tasktransfer.designs.transfer.report.learned import (
     CollapsedRuns,
     compare_with_best_reference,
+    describe_better_baselines,
     describe_unlearned_baselines,
     select_learned_cells,
 )
@@ -57,12 +58,11 @@ LEAST_FRACTION = 0.5
 def write_answer(frames: Frames) -> list[str]:
     """Write the sentences of the answer at the top of the report.
 
-    The first ones recommend methods for the user's own dialogues. The others are about transfer:
-    the best source, the mean effects, the significant cells, and baselines that did not learn.
+    A study with sources begins with the baselines that have not learned, if there are any: nothing
+    is said about transfer to their targets. Then come recommended methods for the user's own
+    dialogues, the best source, the mean effects and the significant cells.
     """
-    cells = frames["cells"]
     advice = [*describe_methods(select_own_targets(frames))]
-    one_label = CollapsedRuns(frames["collapsed"])
     compared = compare_with_best_reference(frames)
     checked = read_checked_targets(frames.study.config.results) or ()
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
@@ -70,24 +70,38 @@ def write_answer(frames: Frames) -> list[str]:
         *describe_unlearned_baselines(compared, has_sources=has_sources, has_table=True),
         *describe_skipped_targets(checked),
     ]
-    # No source is recommended for a target that no baseline has learned.
-    first = describe_first_sources(
-        select_learned_cells(cells, compared), frames["transfer_runs"], frames["collapsed"]
-    )
+    better = [*describe_better_baselines(compared)]
     if not has_sources:
-        return [*advice, *describe_scores(frames), *unlearned]
+        return [*advice, *describe_scores(frames), *unlearned, *better]
+    found = [*advice, *_describe_transfer(frames, compared), *better]
+    return [" ".join([*unlearned, *found[:1]]), *found[1:]]
+
+
+def _describe_transfer(frames: Frames, compared: pd.DataFrame) -> list[str]:
+    """Return sentences on transfer to the targets whose baselines have learned.
+
+    Args:
+        compared: result of ``compare_with_best_reference``.
+    """
+    cells = frames["cells"]
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
-    tested = singles[singles["q"].notna()]
+    learned = select_learned_cells(singles, compared)
+    if learned.empty:
+        # The sentence on baselines that have not learned gives the reason.
+        return [] if len(singles) else [f"{NOTHING}: no pair has a result."]
+    first = describe_first_sources(learned, frames["transfer_runs"], frames["collapsed"])
+    tested = learned[learned["q"].notna()]
     if tested.empty:
-        nothing = [f"{NOTHING}. {ONE_RUN}" if len(singles) else f"{NOTHING}: no pair has a result."]
-        return [*advice, *(first or nothing), *unlearned]
-    averages = [*_describe_averages(frames["summary"], tested, one_label)]
-    controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
-    longer = describe_longer_training(controlled, frames["summary"])
-    cells_found = [*_describe_significant_cells(tested, frames, one_label)]
+        return first or [f"{NOTHING}. {ONE_RUN}"]
+    one_label = CollapsedRuns(frames["collapsed"])
+    averages = [*_describe_averages(frames["summary"], singles, compared, one_label)]
+    cells_found = [
+        *_describe_significant_cells(tested, frames, one_label, len(singles) - len(learned))
+    ]
     has_interval = frames["summary"]["joint_q"].notna().any()
     found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
-    return [*advice, *first, *found, *unlearned, *longer]
+    controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
+    return [*first, *found, *describe_longer_training(controlled, frames["summary"])]
 
 
 def select_own_targets(frames: Frames) -> pd.DataFrame:
@@ -98,13 +112,22 @@ def select_own_targets(frames: Frames) -> pd.DataFrame:
 
 
 def _describe_significant_cells(
-    tested: pd.DataFrame, frames: Frames, one_label: CollapsedRuns
+    tested: pd.DataFrame, frames: Frames, one_label: CollapsedRuns, n_unlearned: int
 ) -> Iterator[str]:
+    """Yield the number of significant cells, and the largest gain and loss.
+
+    Args:
+        tested: cells with q whose targets have baselines that have learned.
+        n_unlearned: number of cells that are left out, because their target's baseline has not
+            learned.
+    """
     better, worse = (
         tested[is_significantly_positive(tested, "delta")],
         tested[is_significantly_negative(tested, "delta")],
     )
     what = f"{len(tested)} combinations of source, target, model and algorithm"
+    if n_unlearned:
+        what += f" (without {n_unlearned} for targets whose baseline has not learned)"
     if better.empty and worse.empty:
         yield f"No transfer differs significantly from its baseline (q > 0.05 in all {what})."
         return
@@ -152,9 +175,15 @@ def _format_mean(row: Mapping[Any, Any]) -> str:
 
 
 def _describe_averages(
-    summary: pd.DataFrame, tested: pd.DataFrame, one_label: CollapsedRuns
+    summary: pd.DataFrame, cells: pd.DataFrame, compared: pd.DataFrame, one_label: CollapsedRuns
 ) -> Iterator[str]:
-    """Yield a sentence on each mean over all pairs that differs significantly from 0."""
+    """Yield a sentence on the means over all pairs that differ significantly from 0.
+
+    Args:
+        summary: columns of ``columns.SUMMARY``.
+        cells: columns of ``columns.CELLS``; cells with one source.
+        compared: result of ``compare_with_best_reference``.
+    """
     rows = summary[summary["joint_q"].notna()]
     significant = rows[rows["joint_q"] <= MOST_Q]
     if len(significant):
@@ -164,14 +193,8 @@ def _describe_averages(
             for row in significant.to_dict("records")
         ]
         group = ["dataset", "model", "algorithm"]
-        averaged = tested.merge(significant[group], on=group)
-        collapsed = sum(one_label.count(row) > 0 for row in averaged.to_dict("records"))
-        caution = (
-            f"; {collapsed} of the {len(averaged)} averaged cells "
-            f"{'has' if collapsed == 1 else 'have'} runs or baselines that predict one label only"
-            if collapsed
-            else ""
-        )
+        averaged = cells[cells["q"].notna()].merge(significant[group], on=group)
+        caution = _describe_cautions(averaged, compared, one_label)
         yield (
             f"Averaged over all pairs, {format_fraction(len(significant), len(rows), 'means')} "
             f"{'differs' if len(significant) == 1 else 'differ'} significantly from 0 (q ≤ 0.05): "
@@ -188,6 +211,24 @@ def _describe_averages(
             "Averaged over all pairs, no algorithm changes scores significantly (none of "
             f"{len(rows)} means at q ≤ 0.05)."
         )
+
+
+def _describe_cautions(
+    averaged: pd.DataFrame, compared: pd.DataFrame, one_label: CollapsedRuns
+) -> str:
+    """Return clauses on averaged cells that show little about transfer, or "" if there are none."""
+    counts = {
+        "runs or baselines that predict one label only": sum(
+            one_label.count(row) > 0 for row in averaged.to_dict("records")
+        ),
+        "a target whose baseline has not learned": len(averaged)
+        - len(select_learned_cells(averaged, compared)),
+    }
+    return "".join(
+        f"; {count} of the {len(averaged)} averaged cells {'has' if count == 1 else 'have'} {what}"
+        for what, count in counts.items()
+        if count
+    )
 
 
 def has_transfer(runs: pd.DataFrame, missing: pd.DataFrame) -> bool:

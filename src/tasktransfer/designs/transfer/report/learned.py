@@ -140,7 +140,8 @@ def describe_unlearned_list(compared: pd.DataFrame, *, has_sources: bool = True)
 
     Args:
         compared: result of ``compare_with_best_reference``.
-        has_sources: whether the study plans transfers.
+        has_sources: whether the study plans transfers. Their answer begins with the number of
+            baselines that have not learned and the consequence, which are then not repeated.
     """
     rows = select_unlearned_baselines(compared)
     if rows.empty:
@@ -156,7 +157,9 @@ def describe_unlearned_list(compared: pd.DataFrame, *, has_sources: bool = True)
         yield f"The baseline of {name} ({place}) has not learned its task."
     else:
         lists = [f"{join_names(names, MOST_NAMES)} of {place}" for place, names in groups.items()]
-        yield f"{format_unlearned_count(rows, compared)}: {'; '.join(lists)}."
+        count = format_unlearned_count(rows, compared)
+        start = "Baselines that have not learned" if has_sources else count
+        yield f"{start}: {'; '.join(lists)}."
     sentences = [MEANING]
     if "q" in compared and len(compared) > 1 and compared["q"].notna().any():
         below = rows[(rows["q"] <= MOST_Q) & (rows["difference"] < 0)]
@@ -165,8 +168,6 @@ def describe_unlearned_list(compared: pd.DataFrame, *, has_sources: bool = True)
             for row in below.to_dict("records")
         ]
         sentences += _describe_certainty(named, compared)
-    if has_sources:
-        sentences.append(UNKNOWN)
     yield " ".join(sentences)
 
 
@@ -202,8 +203,7 @@ def describe_unlearned_baselines(
 ) -> Iterator[str]:
     """Yield a sentence about the baselines that have not learned, if there are any.
 
-    If references have intervals, a second sentence counts the baselines that are significantly
-    better. Nothing is yielded if no reference is known.
+    Nothing is yielded if no reference is known.
 
     Args:
         compared: result of ``compare_with_best_reference``.
@@ -224,6 +224,16 @@ def describe_unlearned_baselines(
             yield f"{count}, see the table “{TABLE_TITLE}”. {remedy}"
         else:
             yield f"{_describe_rows(unlearned, compared)}. {remedy}"
+
+
+def describe_better_baselines(compared: pd.DataFrame) -> Iterator[str]:
+    """Yield the number of baselines that are significantly better than the best reference.
+
+    Nothing is yielded if no reference has an interval.
+
+    Args:
+        compared: result of ``compare_with_best_reference``, which may be empty.
+    """
     if "q" in compared and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
         if len(tested) == 1:
