@@ -6,6 +6,8 @@
 
 The first form compares methods on the target of a study, such as ``tasktransfer init`` writes. The
 second form uses dialogues of EmpatheticDialogues with the emotion of the situation as their label.
+With ``--corpus goemotions``, it uses comments of GoEmotions with a single emotion instead: training
+instances come from the corpus's dev split, because only its dev and test splits are available.
 
 For each size, runs one study: the target's baseline with the recipe of its model, and the
 references, on the same training instances (the first ones of the training split). The dev split
@@ -17,7 +19,8 @@ percent (means over seeds), their standard deviation over seeds, the paired diff
 baseline from each reference with its interval, the states of the seeds (such as collapsed), and
 seconds per training run. Finished training runs are not repeated. Training MiniLM once takes three
 to six minutes on one core. With ``--only REFERENCE``, fits this reference alone, and replaces its
-rows of the table.
+rows of the table. With ``--first-version``, fine-tunes with the first version of ``recipe: auto``
+(heads that read the mean of all tokens and start from random weights), under its own name.
 """
 
 from __future__ import annotations
@@ -44,10 +47,13 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.schema import Record
 
 FINE_TUNED = "fine-tuned"
+FIRST_VERSION = f"{FINE_TUNED}, first version"
 CONFIG = "study.yaml"
 LIMIT_TEST = 500
 MAX_LENGTH = 192
 """Maximum tokens per dialogue in the second form. No dialogue of EmpatheticDialogues is longer."""
+MAX_COMMENT_LENGTH = 64
+"""Maximum tokens per comment of GoEmotions."""
 
 Document = dict[str, Any]
 
@@ -73,6 +79,40 @@ def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Documen
                 "max_length": MAX_LENGTH,
             }
         ],
+    }
+
+
+def build_goemotions_study(dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on comments of GoEmotions."""
+    corpus = dialogue.resolve() / "goemotions"
+    return {
+        "study": "own data",
+        "datasets": {
+            "GoEmotions": {
+                "files": {"train": str(corpus / "dev.csv"), "test": str(corpus / "test.csv")},
+                "shares": {"dev": 0.2},
+                "dialogue": {"text": "content"},
+                "tasks": {"emotion": {"kind": "dialogue_classification", "label": "label"}},
+            }
+        },
+        "targets": ["GoEmotions/emotion"],
+        "models": [
+            {
+                "name": model.name,
+                "family": "encoder",
+                "checkpoint": str(model.resolve()),
+                "max_length": MAX_COMMENT_LENGTH,
+            }
+        ],
+    }
+
+
+def use_first_version(document: Document) -> Document:
+    """Return a study with the first version of ``recipe: auto``."""
+    return {
+        **document,
+        "models": [{**model, "reads": "mean"} for model in document["models"]],
+        "training": {**document["training"], "head_initialization": "random"},
     }
 
 
@@ -142,8 +182,13 @@ def describe_fits(records: Sequence[Record], target: str) -> dict[str, float]:
     }
 
 
-def read_methods(folder: Path, size: int) -> pd.DataFrame:
-    """Return one row per method of a finished study."""
+def read_methods(folder: Path, size: int, fine_tuned: str = FINE_TUNED) -> pd.DataFrame:
+    """Return one row per method of a finished study.
+
+    Args:
+        fine_tuned: name of fine-tuning in the table. References are returned only if it is
+            ``FINE_TUNED``, because their rows have differences from it.
+    """
     tables = tt.load_results(folder / "results")
     fits: dict[str, list[Record]] = {}
     with chdir(folder):
@@ -153,7 +198,9 @@ def read_methods(folder: Path, size: int) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
         about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}
-        rows.append({**about, "method": FINE_TUNED, **describe_trainings(tables, about, group)})
+        rows.append({**about, "method": fine_tuned, **describe_trainings(tables, about, group)})
+        if fine_tuned != FINE_TUNED:
+            continue
         compared = group.set_index("reference")[["delta", "low", "high", "q"]]
         differences = compared.add_prefix("fine_tuned_").to_dict("index")
         for name in filter(fits.get, REFERENCES):
@@ -191,27 +238,38 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--study", type=Path, help="config of a study of own data")
     parser.add_argument("--dialogue", type=Path, help="folder that has empathetic_dialogues/")
     parser.add_argument("--model", type=Path, help="folder of a checkpoint, with --dialogue")
+    parser.add_argument("--corpus", choices=("empathetic", "goemotions"), default="empathetic")
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 300, 1000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", choices=REFERENCES, help="fit this reference alone")
+    parser.add_argument(
+        "--first-version", action="store_true", help="use the first version of recipe: auto"
+    )
     parser.add_argument("--cores", type=int, default=1)
     chosen = parser.parse_args(arguments)
     if chosen.study is None and not (chosen.dialogue and chosen.model):
         parser.error("name --study, or both --dialogue and --model")
     if chosen.study:
         document = yaml.safe_load(chosen.study.read_text(encoding="utf-8"))
+    elif chosen.corpus == "goemotions":
+        document = build_goemotions_study(chosen.dialogue, chosen.model)
     else:
         document = build_empathetic_study(chosen.folder, chosen.dialogue, chosen.model)
     for size in chosen.sizes:
-        folder = chosen.folder / str(size)
-        reduced = reduce_study(document, size, chosen.seeds)
-        if chosen.only:
-            rows = fit_reference(folder, reduced, size, chosen.only)
-        else:
-            run_study(folder, reduced, chosen.cores)
-            rows = read_methods(folder, size)
+        rows = compare_methods(document, size, chosen)
         table = replace_rows(chosen.folder / "own-data.csv", rows)
     print(table.to_string(index=False))
+
+
+def compare_methods(document: Document, size: int, chosen: argparse.Namespace) -> pd.DataFrame:
+    """Run the study at one size, and return the rows of its methods."""
+    folder = chosen.folder / str(size)
+    reduced = reduce_study(document, size, chosen.seeds)
+    if chosen.only:
+        return fit_reference(folder, reduced, size, chosen.only)
+    name = FIRST_VERSION if chosen.first_version else FINE_TUNED
+    run_study(folder, use_first_version(reduced) if chosen.first_version else reduced, chosen.cores)
+    return read_methods(folder, size, name)
 
 
 def replace_rows(file: Path, rows: pd.DataFrame) -> pd.DataFrame:

@@ -70,22 +70,25 @@ class Setting:
     learning_rate: float = 3e-4
     schedule: str = "linear"
     warmup: float = 0.1
-    reads: str = "mean"
+    reads: str = "turn"
     batch_size: int = 16
     updates: int = 300
     weight_decay: float = 0.01
     head_learning_rate: float | None = None
     rank: int = 0
     """Rank of a low-rank adapter; 0 if all weights are trained."""
-    head_initialization: str = "random"
+    head_initialization: str = "logistic_regression"
     precision: str = "bfloat16"
+    max_grad_norm: float = 1.0
 
 
 BASES = {
     "encoder": Setting(),
     "encoder-lora": Setting(learning_rate=1e-3, rank=16),
-    "decoder": Setting(learning_rate=1e-4, reads="pooler"),
+    "decoder": Setting(learning_rate=1e-4, reads="pooler", head_initialization="random"),
 }
+NO_CLIPPING = 1e6
+"""Maximum gradient norm that no gradient reaches."""
 
 
 def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
@@ -93,10 +96,13 @@ def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
     base = BASES[kind]
     rates = [base.learning_rate * factor for factor in (1 / 3, 2 / 3, 5 / 3)]
     changes: list[dict[str, Any]] = [{}, *({"learning_rate": float(f"{r:.3g}")} for r in rates)]
-    if base.reads == "mean":
+    if base.reads == "turn":
+        random = {"head_initialization": "random"}
+        changes += [random, {"reads": "mean"}, {"reads": "mean"} | random]
         changes += [{"reads": "pooler"}, {"reads": "first_token"}]
     changes += [
         {"schedule": "constant", "warmup": 0.0},
+        {"max_grad_norm": NO_CLIPPING},
         {"updates": 150},
         {"updates": 600},
         {"batch_size": 32},
@@ -106,15 +112,9 @@ def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
         {"head_learning_rate": 10 * base.learning_rate},
         {"weight_decay": 0.0},
     ]
-    fitted = {"head_initialization": "logistic_regression"}
-    turn = {"reads": "turn"}
-    first = changes[:2]
-    if base.reads == "mean":
-        kinds: tuple[dict[str, Any], ...] = ({}, fitted, turn, turn | fitted)
-        first = [*kinds, *(kind | changes[1] for kind in reversed(kinds))]
-    yield from ((300, replace(base, **change), 0) for change in [*first, *changes[2:4]])
+    yield from ((300, replace(base, **change), 0) for change in changes[:7])
     yield from ((size, base, 0) for size in (1000, 100, 500))
-    yield from ((300, replace(base, **change), 0) for change in changes[4:])
+    yield from ((300, replace(base, **change), 0) for change in changes[7:])
     few = [{"updates": 150}, {"updates": 600}, *changes[1:4]]
     for size in (100, 1000, 500):
         yield from ((size, replace(base, **change), 0) for change in few)
@@ -224,6 +224,7 @@ def run_setting(
         head_learning_rate=of.head_learning_rate,
         precision=of.precision,  # type: ignore[arg-type]
         head_initialization=of.head_initialization,  # type: ignore[arg-type]
+        max_grad_norm=of.max_grad_norm,
     )
     adapter = LowRank(rank=of.rank) if of.rank else None
     spec = ModelSpec(
@@ -303,12 +304,13 @@ def search(chosen: argparse.Namespace) -> None:
         with log.open("w", encoding="utf-8", newline="") as out:
             csv.writer(out, lineterminator="\n").writerow([*KEY, *RESULT])
     kind = f"{chosen.family}-lora" if chosen.lora else chosen.family
-    for size, setting, seed in islice(list_settings(kind), chosen.first):
+    for size, planned, seed in islice(list_settings(kind), chosen.first):
         for dataset, task in TASKS:
+            setting = planned
             if chosen.tasks and task not in chosen.tasks:
                 continue
             if setting.reads == "turn" and get_task(dataset, task).kind != LABELS_TURNS:
-                continue
+                setting = replace(setting, reads="mean")  # the same for this task
             named: Mapping[str, Any] = {
                 "model": chosen.model.name,
                 "dataset": dataset,

@@ -8,13 +8,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchmarks.own_data_methods import FINE_TUNED, build_empathetic_study, reduce_study
+from benchmarks.own_data_methods import (
+    FINE_TUNED,
+    FIRST_VERSION,
+    build_empathetic_study,
+    build_goemotions_study,
+    reduce_study,
+    use_first_version,
+)
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "development" / "own-data.csv"
 PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
-FIRST_VERSION = f"{FINE_TUNED}, first version"
 LABELS = {
     FINE_TUNED: "fine-tuned with `recipe: auto`",
     FIRST_VERSION: "fine-tuned with the first version of `recipe: auto`",
@@ -85,3 +91,11 @@ def test_studies_of_all_sizes_have_the_same_test_instances(tmp_path: Path) -> No
     assert small == large
     assert "targets" not in small
     assert small["references"] == [*REFERENCES]
+
+
+def test_the_first_version_of_the_recipe_differs_in_two_settings(tmp_path: Path) -> None:
+    study = reduce_study(build_goemotions_study(tmp_path, tmp_path / "model"), 300, 1)
+    first = use_first_version(study)
+    assert first["models"][0].pop("reads") == "mean"
+    assert first["training"].pop("head_initialization") == "random"
+    assert first == study

@@ -111,6 +111,8 @@ def test_the_inputs_of_the_toolkit_do_not_mark_the_labelled_turn() -> None:
     parse(document)
     with pytest.raises(ConfigError, match=r"models\[0\].reads.*toolkit"):
         parse({**document, "training": {"fidelity": {"inputs": "tlidb"}}})
+    for stage in plan_stages({"recipe": "auto", "fidelity": {"inputs": "tlidb"}}).values():
+        assert stage.model.reads == "mean"
 
 
 def test_only_encoders_have_heads() -> None:

@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 from tasktransfer.config.fields import LIST, Count, Section
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.plan import get_relative_choice_path
-from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, TFIDF
+from tasktransfer.core.references import FROZEN, MOST_FREQUENT, NEAREST, REFERENCES, SVM, TFIDF
 from tasktransfer.core.runs import Run
 from tasktransfer.datasets import DATASETS, resolve_task
 from tasktransfer.designs.transfer.runs import BASELINE, RunName, is_check
@@ -66,7 +66,7 @@ def _read_rows(
 LEARNED_TARGETS = "learned_targets"
 """Name of the choice (``core.plan.Choice``)."""
 
-COMPARED = (MOST_FREQUENT, TFIDF, FROZEN, NEAREST)
+COMPARED = (MOST_FREQUENT, TFIDF, SVM, FROZEN, NEAREST)
 """References that baselines are compared with, if the study has them. Each takes seconds."""
 
 TargetName = tuple[str, str, str]

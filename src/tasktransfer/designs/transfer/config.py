@@ -22,6 +22,7 @@ from pydantic.config import JsonDict
 
 from tasktransfer.config import CommonConfig, EndpointConfig
 from tasktransfer.config.fields import DISTINCT, LIST, Seeds
+from tasktransfer.config.from_core import resolve_switches
 from tasktransfer.config.models import check_unique_names
 from tasktransfer.config.training import ROUND_KEYS, find_recipe
 from tasktransfer.core.references import REFERENCES
@@ -317,7 +318,10 @@ class TransferConfig(CommonConfig):
         if section.recipe is not None and model.trained and parameters is not None:
             recipe = find_recipe(model.family, parameters, adapted=spec.adapter is not None)
             section = section.apply_recipe(recipe)
-            reads = model.reads if "reads" in model.model_fields_set else recipe.reads
+            if "reads" not in model.model_fields_set:
+                # Inputs of the toolkit do not mark the labelled turn.
+                has_turns = resolve_switches(section.fidelity)[1].inputs != "tlidb"
+                reads = recipe.reads if has_turns or recipe.reads != "turn" else "mean"
         return ModelTraining(
             replace(spec, reads=reads),
             {name: build_training_hyperparameters(name, section) for name in self.dataset_names},

@@ -9,6 +9,7 @@ from tasktransfer.config import CheckpointConfig
 from tasktransfer.config.from_core import resolve_switches
 from tasktransfer.core.specs import FAMILIES
 from tasktransfer.core.validation import Problem
+from tasktransfer.designs.transfer.choices import COMPARED
 from tasktransfer.designs.transfer.config_sections import (
     TransferModel,
     TransferTraining,
@@ -157,11 +158,11 @@ def _find_check_problems(
     """Yield conflicts between ``check_baselines`` and other keys."""
     if algorithms == (BASELINE,):
         yield Problem("check_baselines", _NO_TRANSFERS)
-    if not parts.get("references", True):
+    if "references" in parts and not any(name in COMPARED for name in parts["references"]):
         yield Problem(
             "check_baselines",
-            "The check compares baselines with references, but the study has none. Add references: "
-            "[most_frequent, tfidf_logistic].",
+            f"The check compares baselines with the references {', '.join(COMPARED)}, but the "
+            "study has none of them. Add references: [most_frequent, tfidf_logistic].",
         )
     if "multi_source" in parts and parts["multi_source"].mode != "off":
         yield Problem(
