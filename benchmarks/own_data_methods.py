@@ -19,8 +19,12 @@ percent (means over seeds), their standard deviation over seeds, the paired diff
 baseline from each reference with its interval, the states of the seeds (such as collapsed), and
 seconds per training run. Finished training runs are not repeated. Training MiniLM once takes three
 to six minutes on one core. With ``--only REFERENCE``, fits this reference alone, and replaces its
-rows of the table. With ``--first-version``, fine-tunes with the first version of ``recipe: auto``
-(heads that read the mean of all tokens and start from random weights), under its own name.
+rows of the table.
+
+With ``--variant``, fine-tunes in another way alone, and adds one row per size: with the first
+version of ``recipe: auto`` (heads that read the mean of all tokens and start from random weights), with a
+low-rank adapter, or after training on the emotions of DailyDialog. The latter needs ``--feta``, the
+folder of FETA's release; the source has as many training instances as the target.
 """
 
 from __future__ import annotations
@@ -47,7 +51,9 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.schema import Record
 
 FINE_TUNED = "fine-tuned"
-FIRST_VERSION = f"{FINE_TUNED}, first version"
+FIRST_VERSION, LORA, TRANSFER = "first version", "LoRA", "after emotions of DailyDialog"
+VARIANTS = {"first-version": FIRST_VERSION, "lora": LORA, "transfer": TRANSFER}
+RANK = 16
 CONFIG = "study.yaml"
 LIMIT_TEST = 500
 MAX_LENGTH = 192
@@ -107,12 +113,31 @@ def build_goemotions_study(dialogue: Path, model: Path) -> Document:
     }
 
 
-def use_first_version(document: Document) -> Document:
-    """Return a study with the first version of ``recipe: auto``."""
+def vary_study(document: Document, variant: str, feta: Path | None = None) -> Document:
+    """Return a study that fine-tunes in another way, without references.
+
+    Args:
+        variant: a value of ``VARIANTS``.
+        feta: folder of FETA's release, for ``TRANSFER``.
+    """
+    document = {**document, "references": []}
+    if variant == FIRST_VERSION:
+        models = [{**model, "reads": "mean"} for model in document["models"]]
+        training = {**document["training"], "head_initialization": "random"}
+        return {**document, "models": models, "training": training}
+    if variant == LORA:
+        models = [{**model, "adapter": {"rank": RANK}} for model in document["models"]]
+        return {**document, "models": models}
+    [(dataset, section)] = document["datasets"].items()
+    [task] = section["tasks"]
+    pair = {"source": "DailyDialog/emotion_recognition", "target": f"{dataset}/{task}"}
     return {
         **document,
-        "models": [{**model, "reads": "mean"} for model in document["models"]],
-        "training": {**document["training"], "head_initialization": "random"},
+        "data": {"release": str(Path(feta or ".").resolve())},
+        "datasets": {"DailyDialog": {"tasks": ["emotion_recognition"]}, dataset: section},
+        "pairs": [pair],
+        "algorithms": ["pretrain_finetune"],
+        "controls": [],
     }
 
 
@@ -182,13 +207,8 @@ def describe_fits(records: Sequence[Record], target: str) -> dict[str, float]:
     }
 
 
-def read_methods(folder: Path, size: int, fine_tuned: str = FINE_TUNED) -> pd.DataFrame:
-    """Return one row per method of a finished study.
-
-    Args:
-        fine_tuned: name of fine-tuning in the table. References are returned only if it is
-            ``FINE_TUNED``, because their rows have differences from it.
-    """
+def read_methods(folder: Path, size: int) -> pd.DataFrame:
+    """Return one row per method of a finished study."""
     tables = tt.load_results(folder / "results")
     fits: dict[str, list[Record]] = {}
     with chdir(folder):
@@ -198,9 +218,9 @@ def read_methods(folder: Path, size: int, fine_tuned: str = FINE_TUNED) -> pd.Da
     rows: list[dict[str, Any]] = []
     for keys, group in tables["references"].groupby(["dataset", "model", "target"], sort=False):
         about = {"size": size, **dict(zip(("dataset", "model", "target"), keys, strict=True))}
-        rows.append({**about, "method": fine_tuned, **describe_trainings(tables, about, group)})
-        if fine_tuned != FINE_TUNED:
-            continue
+        measures = describe_trainings(tables, about, "baseline")
+        states = " ".join(group["states"].iloc[0])
+        rows.append({**about, "method": FINE_TUNED, **measures, "states": states})
         compared = group.set_index("reference")[["delta", "low", "high", "q"]]
         differences = compared.add_prefix("fine_tuned_").to_dict("index")
         for name in filter(fits.get, REFERENCES):
@@ -209,18 +229,34 @@ def read_methods(folder: Path, size: int, fine_tuned: str = FINE_TUNED) -> pd.Da
     return pd.DataFrame(rows)
 
 
+def read_variant(folder: Path, size: int, variant: str, target: str) -> pd.DataFrame:
+    """Return the rows of a finished study that fine-tunes in another way."""
+    tables = tt.load_results(folder / "results")
+    algorithm = "pretrain_finetune" if variant == TRANSFER else "baseline"
+    runs = tables["transfer_runs"]
+    chosen = runs[(runs["algorithm"] == algorithm) & (runs["target"] == target)]
+    names = ["dataset", "model", "target"]
+    rows: list[dict[str, Any]] = []
+    for about in chosen[names].drop_duplicates().to_dict("records"):
+        named = {"size": size, **about, "method": f"{FINE_TUNED}, {variant}"}
+        collapsed = select_rows(tables["collapsed"], about)
+        count = collapsed.loc[collapsed["algorithm"] == algorithm, "n_collapsed"].sum()
+        measures = describe_trainings(tables, about, algorithm)
+        rows.append({**named, **measures, "states": f"{count} collapsed"})
+    return pd.DataFrame(rows)
+
+
 def describe_trainings(
-    tables: tt.Results, about: Mapping[str, Any], references: pd.DataFrame
-) -> dict[str, Any]:
-    """Return means and standard deviations of the baseline's measures, and the seeds' states."""
+    tables: tt.Results, about: Mapping[str, Any], algorithm: str
+) -> dict[str, float]:
+    """Return means and standard deviations of an algorithm's measures, and seconds per run."""
     scores, runs = tables.scores, tables["transfer_runs"]
-    chosen = select_rows(scores[scores["method"] == "baseline"], about)
+    chosen = select_rows(scores[scores["method"] == algorithm], about)
     measures = chosen[chosen["split"] == "test"].groupby("measure")["value"]
-    seconds = select_rows(runs[runs["algorithm"] == "baseline"], about)["seconds"]
+    seconds = select_rows(runs[runs["algorithm"] == algorithm], about)["seconds"]
     return {
         **measures.mean().to_dict(),
         **measures.std().add_prefix("sd_").to_dict(),
-        "states": " ".join(references["states"].iloc[0]),
         "seconds": seconds.mean(),
     }
 
@@ -242,13 +278,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 300, 1000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", choices=REFERENCES, help="fit this reference alone")
-    parser.add_argument(
-        "--first-version", action="store_true", help="use the first version of recipe: auto"
-    )
+    parser.add_argument("--variant", choices=VARIANTS, help="fine-tune in this way alone")
+    parser.add_argument("--feta", type=Path, help="folder of FETA's release, for transfer")
     parser.add_argument("--cores", type=int, default=1)
     chosen = parser.parse_args(arguments)
     if chosen.study is None and not (chosen.dialogue and chosen.model):
         parser.error("name --study, or both --dialogue and --model")
+    if chosen.variant == "transfer" and chosen.feta is None:
+        parser.error("--variant transfer needs --feta")
     if chosen.study:
         document = yaml.safe_load(chosen.study.read_text(encoding="utf-8"))
     elif chosen.corpus == "goemotions":
@@ -267,9 +304,13 @@ def compare_methods(document: Document, size: int, chosen: argparse.Namespace) -
     reduced = reduce_study(document, size, chosen.seeds)
     if chosen.only:
         return fit_reference(folder, reduced, size, chosen.only)
-    name = FIRST_VERSION if chosen.first_version else FINE_TUNED
-    run_study(folder, use_first_version(reduced) if chosen.first_version else reduced, chosen.cores)
-    return read_methods(folder, size, name)
+    if chosen.variant:
+        variant, [target] = VARIANTS[chosen.variant], document["targets"]
+        folder = chosen.folder / f"{size}-{chosen.variant}"
+        run_study(folder, vary_study(reduced, variant, chosen.feta), chosen.cores)
+        return read_variant(folder, size, variant, target.split("/")[1])
+    run_study(folder, reduced, chosen.cores)
+    return read_methods(folder, size)
 
 
 def replace_rows(file: Path, rows: pd.DataFrame) -> pd.DataFrame:

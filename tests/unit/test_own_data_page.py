@@ -11,10 +11,12 @@ import pytest
 from benchmarks.own_data_methods import (
     FINE_TUNED,
     FIRST_VERSION,
+    LORA,
+    TRANSFER,
     build_empathetic_study,
     build_goemotions_study,
     reduce_study,
-    use_first_version,
+    vary_study,
 )
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES
 
@@ -23,7 +25,7 @@ TABLE = ROOT / "docs" / "development" / "own-data.csv"
 PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 LABELS = {
     FINE_TUNED: "fine-tuned with `recipe: auto`",
-    FIRST_VERSION: "fine-tuned with the first version of `recipe: auto`",
+    f"{FINE_TUNED}, {FIRST_VERSION}": "fine-tuned with the first version of `recipe: auto`",
     **REFERENCES,
 }
 SECOND_TABLE = ROOT / "docs" / "development" / "own-data-goemotions.csv"
@@ -60,14 +62,17 @@ def test_the_pages_tables_are_those_of_the_benchmark(file: Path, part: int) -> N
 
 def test_what_the_page_says_of_the_methods() -> None:
     frame = pd.read_csv(TABLE)
-    fine_tuned = frame["method"].isin([FINE_TUNED, FIRST_VERSION])
+    fine_tuned = frame["method"].isin([FINE_TUNED, f"{FINE_TUNED}, {FIRST_VERSION}"])
     states = " ".join(frame.loc[fine_tuned, "states"])
     assert "collapsed" not in states
     current = frame[frame["method"] == FINE_TUNED].set_index("size")["states"]
     assert current[300].count("not better") == 1
     scores = frame.set_index(["size", "method"])["score"]
     assert [scores[size].idxmax() for size in (50, 300, 1000)] == [FINE_TUNED, *2 * [CONTRASTIVE]]
-    better = [scores[size, FINE_TUNED] > scores[size, FIRST_VERSION] for size in (50, 300, 1000)]
+    better = [
+        scores[size, FINE_TUNED] > scores[size, f"{FINE_TUNED}, {FIRST_VERSION}"]
+        for size in (50, 300, 1000)
+    ]
     assert better == [True, False, False]
 
 
@@ -93,9 +98,15 @@ def test_studies_of_all_sizes_have_the_same_test_instances(tmp_path: Path) -> No
     assert small["references"] == [*REFERENCES]
 
 
-def test_the_first_version_of_the_recipe_differs_in_two_settings(tmp_path: Path) -> None:
+def test_variants_differ_in_their_settings_only(tmp_path: Path) -> None:
     study = reduce_study(build_goemotions_study(tmp_path, tmp_path / "model"), 300, 1)
-    first = use_first_version(study)
+    first, lora, transfer = (
+        vary_study(study, v, tmp_path) for v in (FIRST_VERSION, LORA, TRANSFER)
+    )
+    study["references"] = []
     assert first["models"][0].pop("reads") == "mean"
     assert first["training"].pop("head_initialization") == "random"
-    assert first == study
+    assert lora["models"][0].pop("adapter") == {"rank": 16}
+    assert first == lora == study
+    assert transfer["algorithms"] == ["pretrain_finetune"]
+    assert {"recipe": "auto", "limit_train": 300}.items() <= transfer["training"].items()
