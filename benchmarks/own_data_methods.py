@@ -22,9 +22,9 @@ to six minutes on one core. With ``--only REFERENCE``, fits this reference alone
 rows of the table.
 
 With ``--variant``, fine-tunes in another way alone, and adds one row per size: with the first
-version of ``recipe: auto`` (heads that read the mean of all tokens and start from random weights), with a
-low-rank adapter, or after training on the emotions of DailyDialog. The latter needs ``--feta``, the
-folder of FETA's release; the source has as many training instances as the target.
+version of ``recipe: auto`` (heads that read the mean of all tokens and start from random weights),
+with a low-rank adapter, or after training on the emotions of DailyDialog. The latter needs
+``--feta``, the folder of FETA's release; the source has as many training instances as the target.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pandas as pd
+
 ROOT = Path(__file__).resolve().parents[2]
 Row = dict[str, str]
 
@@ -242,14 +244,15 @@ def test_the_search_for_recipes() -> None:
         rows = list(csv.DictReader(file))
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
     assert f"has completed {len(rows)} training runs" in text
+    own, fitted = ("Own", "emotion"), "logistic_regression"
     base = {"size": "300", "seed": "0", "learning_rate": "0.0003"}
     dev = {
         (row["dataset"], row["task"], row["reads"], row["head_initialization"]): row["dev"]
         for row in rows
         if row.items() >= base.items()
+        and row["precision"] == ("bfloat16" if row["head_initialization"] == fitted else "float32")
     }
     # This task labels dialogues.
-    own, fitted = ("Own", "emotion"), "logistic_regression"
     dev[*own, "turn", fitted] = dev[*own, "mean", fitted]
     tasks = {
         "emotions of EmpatheticDialogues": own,
@@ -268,6 +271,19 @@ def test_the_search_for_recipes() -> None:
         [name, *(show(dev[*key, *kind]) if (*key, *kind) in dev else "–" for kind in kinds)]
         for name, key in tasks.items()
     ]
+
+
+def test_fitted_and_random_heads_with_several_seeds() -> None:
+    log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
+    text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
+    chosen = log[(log["dataset"] == "Own") & (log["precision"] == "bfloat16")]
+    dev = chosen.pivot(index="seed", columns="head_initialization", values="dev")
+    fitted, random = dev["logistic_regression"], dev["random"]
+    assert len(dev.dropna()) == 4
+    assert f"{fitted.mean():.1f} with fitted heads and {random.mean():.1f} with random" in text
+    assert f"(by {(fitted - random).mean():.1f} points with four seeds)" in text
+    low, high = (fitted - random).min(), (fitted - random).max()
+    assert f"from {low:+.1f} to {high:+.1f} points".replace("-", "−") in text
 
 
 def test_the_reading_test() -> None:
