@@ -63,7 +63,10 @@ def gather(study: Study) -> Frames:
 def find_cells(study: Study, previous: pd.DataFrame) -> pd.DataFrame:
     """Return the cells of the collected records, with unchanged rows of an earlier result."""
     frames = gather(study)
-    return module.compute_cells(frames["transfer_runs"], frames["deltas"], RESULTS, previous)
+    runs, deltas = frames["transfer_runs"], frames["deltas"]
+    return module.add_baseline_states(
+        module.compute_cells(runs, deltas, RESULTS, previous), frames.get("references")
+    )
 
 
 def a_run(study: Study, algorithm: str = "multitask", source: str = TASKS[0]) -> Run:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from tasktransfer.designs.transfer import columns
+from tasktransfer.designs.transfer.statistics.cells import add_baseline_states
 from tasktransfer.results.store import build_frame
 
 Delta = Callable[[str, str, str, str, int], float | None]
@@ -70,4 +71,4 @@ def make_cells(
         rows.append(
             (*run, count, sorted(group["seed"]), count, *scores, *drawn, *interval, nan, False, "")
         )
-    return build_frame(rows, columns.CELLS)
+    return add_baseline_states(build_frame(rows, columns.CELL_STATISTICS), None)

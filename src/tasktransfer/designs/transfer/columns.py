@@ -91,7 +91,7 @@ MISSING: Columns = (
 _GROUP: Columns = _RUN[:3]
 _CELL: Columns = (*_RUN[:7],)
 
-CELLS: Columns = (
+CELL_STATISTICS: Columns = (
     *_CELL,
     ("n_seeds", WHOLE, "seeds with both the transfer run and its baseline"),
     ("seeds", WHOLES, "these seeds in ascending order"),
@@ -126,6 +126,15 @@ CELLS: Columns = (
     ("q", NUMBER, "p adjusted for the dataset's heatmap (Benjamini-Hochberg); NaN with one seed"),
     ("significant", FLAG, "q <= 0.05 with several seeds"),
     ("inputs", TEXT, "digest of all inputs of this row"),
+)
+"""Columns of a cell's scores and statistics, in comparison with baselines or controls."""
+CELLS: Columns = (
+    *CELL_STATISTICS,
+    (
+        "baseline_state",
+        TEXT,
+        "state of the target's baselines in `references`; null if the target has no references",
+    ),
 )
 SUMMARY: Columns = (
     *_GROUP,
@@ -227,7 +236,7 @@ CONTROL_CELLS: Columns = (
         TEXT,
         "self_transfer, longer_baseline or shuffled_source; it replaces the baseline",
     ),
-    *CELLS,
+    *CELL_STATISTICS,
 )
 CONTROLS: Columns = (
     *_CELL,

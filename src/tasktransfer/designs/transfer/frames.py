@@ -347,7 +347,7 @@ FRAMES = (
     Frame(DELTAS, columns.DELTAS, collect.make_deltas, (RUNS,)),
     Frame("sizes", columns.SIZES, collect.make_sizes, (RUNS,)),
     Frame("missing_runs", columns.MISSING, collect.make_missing_runs, ("missing", RUNS, DELTAS)),
-    Frame("cells", columns.CELLS, cells.make_cells, (RUNS, DELTAS)),
+    Frame("cells", columns.CELLS, cells.make_cells, (RUNS, DELTAS, "references")),
     Frame("summary", columns.SUMMARY, summary.make_summary, (RUNS, DELTAS)),
     Frame("variance", columns.VARIANCE, matrices.make_variance, (DELTAS,)),
     Frame("asymmetry", columns.ASYMMETRY, matrices.make_asymmetry, ("cells", DELTAS)),

@@ -42,6 +42,8 @@ from tasktransfer.stats import bootstrap, draws
 from tasktransfer.stats.bootstrap import Confidence, Estimate, Trainings, compute_q_values
 from tasktransfer.stats.draws import Floats, Units
 
+_STATE = "baseline_state"
+_TARGET = ["dataset", "model", "target"]
 MARKED = 0.05
 """Largest q of a significant cell, which is the expected fraction of false discoveries among the
 significant cells."""
@@ -94,7 +96,23 @@ def make_cells(frames: Frames) -> pd.DataFrame:
         parse_more_baseline_seeds(frames.metadata),
     )
     race = read_study_race(frames.study)
-    return table if race is None else drop_intervals(table, race)
+    table = table if race is None else drop_intervals(table, race)
+    return add_baseline_states(table, frames.get("references"))
+
+
+def add_baseline_states(cells: pd.DataFrame, references: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the column ``baseline_state``, which is null for targets without references.
+
+    Args:
+        cells: columns of ``columns.CELL_STATISTICS``.
+        references: columns of ``frames.REFERENCES``; None if the study has no references.
+    """
+    if references is None:
+        return cells.assign(**{_STATE: None})
+    states = references.drop_duplicates(_TARGET).set_index(_TARGET)["state"].to_dict()
+    places = cells[_TARGET].itertuples(index=False, name=None)
+    values = pd.Series([states.get(place) for place in places], cells.index, dtype=object)
+    return cells.assign(**{_STATE: values})
 
 
 def compute_cells(
@@ -126,7 +144,7 @@ def compute_cells(
         more_baseline_seeds: seeds of additional baselines, beyond those of the runs.
 
     Returns:
-        Columns ``columns.CELLS``, in the order of ``deltas``.
+        Columns ``columns.CELL_STATISTICS``, in the order of ``deltas``.
 
     Raises:
         RecordError: a predictions file has changed since it was collected.
@@ -144,7 +162,7 @@ def compute_cells(
         (*cell.names, *(earlier.get(digest) or fresh[cell.names]), np.nan, False, digest)
         for cell, digest in zip(run_sets, digests, strict=True)
     ]
-    return _add_q(build_frame(rows, columns.CELLS))
+    return _add_q(build_frame(rows, columns.CELL_STATISTICS))
 
 
 def _add_q(table: pd.DataFrame) -> pd.DataFrame:
@@ -158,8 +176,8 @@ def _add_q(table: pd.DataFrame) -> pd.DataFrame:
 
 # --- runs of a cell -------------------------------------------------------------------------------
 
-_NAMES = list_column_names(columns.CELLS)[:7]
-_NUMBERS = list_column_names(columns.CELLS)[7:-3]
+_NAMES = list_column_names(columns.CELL_STATISTICS)[:7]
+_NUMBERS = list_column_names(columns.CELL_STATISTICS)[7:-3]
 
 
 def _group_runs(
@@ -261,7 +279,10 @@ def digest_inputs(
 
 def _index_rows(previous: pd.DataFrame | None) -> dict[str, Values]:
     """Map each row's ``inputs`` to the numbers that do not depend on other rows."""
-    if previous is None or list(previous.columns) != list_column_names(columns.CELLS):
+    if previous is None:
+        return {}
+    names = [name for name in previous.columns if name != _STATE]
+    if names != list_column_names(columns.CELL_STATISTICS):
         return {}
     reasons = previous["no_interval"].astype(object).where(previous["no_interval"].notna(), None)
     table = previous.assign(no_interval=reasons)[["inputs", *_NUMBERS]]
