@@ -200,8 +200,8 @@ def test_a_figure_is_handed_the_frames_that_it_reads_and_no_others(
         named.update(results.metadata.shorts)
         return small_figure(results, dataset)
 
-    monkeypatch.setitem(PLOTS, "transfer_graph", look)  # it reads cells alone
-    draw_declared(shown_of(one, ["transfer_graph"]), view_of(one), tmp_path)
+    monkeypatch.setitem(PLOTS, "source_type", look)  # it reads cells alone
+    draw_declared(shown_of(one, ["source_type"]), view_of(one), tmp_path)
     assert seen == [["cells"]]
     cells = one["cells"]
     assert named == {

@@ -25,6 +25,7 @@ from record_factory import Run, single_source_runs
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer.figures.one_dataset import LOOKS, get_task_type, select_dataset
 from tasktransfer.designs.transfer.figures.pair_means import (
+    UNLEARNED_LABEL,
     compute_arrow_threshold,
     get_arrow_look,
     plot_aggregate_transfer,
@@ -201,6 +202,19 @@ def test_the_graph_has_an_arrow_for_each_pair_as_strong_as_its_delta(planted: Fr
     assert {text.get_text() for text in bert.texts} == {"ER", "TC", "DNLI"}
     assert legend(figure)[-2:] == ["utterance classification", "dialogue classification"]
     assert len(other) == 6
+
+
+def test_nodes_of_targets_whose_baseline_has_not_learned_are_hollow(planted: Frames) -> None:
+    references = pd.DataFrame(
+        [("DailyDialog", "bert", TC, "not better"), ("DailyDialog", "t5", TC, "learned")],
+        columns=["dataset", "model", "target", "state"],
+    ).assign(is_best=True)
+    figure = drawn(plot_transfer_graph(planted.replace({"references": references}), "DailyDialog"))
+    fills = [[line.get_markerfacecolor() for line in axes.lines] for axes in figure.axes]
+    assert [colours.count("white") for colours in fills] == [1, 0]
+    assert legend(figure)[-1] == UNLEARNED_LABEL
+    assert flaws(figure) == []
+    assert UNLEARNED_LABEL not in legend(drawn(plot_transfer_graph(planted, "DailyDialog")))
 
 
 def test_only_arrows_that_can_be_distinguished_are_drawn(paper_scale: Frames) -> None:

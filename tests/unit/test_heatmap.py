@@ -242,7 +242,7 @@ def test_targets_whose_baseline_has_not_learned_are_dotted(whole: Frames) -> Non
             for model, of_model in states.items()
             for target, state in of_model.items()
         ]
-    )
+    ).assign(is_best=True)
     figure = figure_of(whole.replace({"references": references}))
     bert, t5 = panels(figure)
     assert cells_of(bert, "dotted") == [(0, 1), (1, 1), (2, 1)]
@@ -251,6 +251,23 @@ def test_targets_whose_baseline_has_not_learned_are_dotted(whole: Frames) -> Non
     assert UNLEARNED_LABEL in legend(figure)
     assert UNLEARNED_LABEL not in legend(figure_of(whole))
     assert flaws(figure) == []
+
+
+def test_both_heatmaps_dot_the_same_targets(whole: Frames) -> None:
+    """Without ``references`` as well: the scores of `data reference`, and collapsed baselines."""
+    scores = pd.DataFrame(
+        [("DailyDialog", TASKS[0], "tfidf_logistic", 100.0)],
+        columns=["dataset", "target", "reference", "score"],
+    )
+    names = ["dataset", "model", "algorithm", "target", "n_runs", "n_collapsed"]
+    rows = [("DailyDialog", "t5", "baseline", TASKS[1], 2, 1)]
+    results = whole.replace({"reference": scores, "collapsed": pd.DataFrame(rows, columns=names)})
+    (dataset,) = [
+        one for one in build_payload(results, "")["datasets"] if one["name"] == "DailyDialog"
+    ]
+    assert dataset["unlearned"] == [["bert", TASKS[0]], ["t5", TASKS[0]], ["t5", TASKS[1]]]
+    for axes, columns in zip(panels(figure_of(results)), ({0}, {0, 1}), strict=True):
+        assert {column for _, column in cells_of(axes, "dotted")} == columns
 
 
 def test_missing_and_not_planned_cells_look_apart(tmp_path: Path) -> None:

@@ -102,19 +102,21 @@ NO_TRANSFER = "How well do the study's models solve each task?"
 SCRIPTS = ("heatmap_model.js", "heatmap_words.js", "heatmap_records.js", "heatmap.js")
 """Scripts in load order: each uses those before it."""
 LENGTHS, MULTI_SOURCE, CONTROLS = "lengths", "multi_source", "shuffled_source"
-ASKED, LEARNED, CURVES = "prompted", "references", "training_curves"
+ASKED, CURVES = "prompted", "training_curves"
+BASELINES = ("references", "reference", "collapsed")
+"""Frames that say, with ``transfer_runs``, which targets have baselines that have not learned."""
 FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "heatmap": (
         "Improvement by transfer",
-        ("transfer_runs", "missing_runs", "cells", ASKED, LEARNED),
+        ("transfer_runs", "missing_runs", "cells", ASKED, *BASELINES),
         "figures",
     ),
     "effects": (
         "Effect of transfer on the score, with uncertain cells faded",
-        ("transfer_runs", "missing_runs", "cells", LEARNED),
+        ("transfer_runs", "missing_runs", "cells", *BASELINES),
         "figures",
     ),
-    "transfer_graph": ("Transfer between tasks", ("cells",), "figures"),
+    "transfer_graph": ("Transfer between tasks", ("transfer_runs", "cells", *BASELINES), "figures"),
     "aggregate_transfer": ("Mean delta by source and target", ("missing_runs", "cells"), "figures"),
     MULTI_SOURCE: (
         "Several sources together, compared with each source alone",
@@ -126,7 +128,7 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Section]] = {
     "sample_count": ("Delta by sample count", ("sizes", "cells"), "figures"),
     CONTROLS: (
         "Improvement over permuted answers",
-        ("transfer_runs", "missing_runs", "cells", "control_cells"),
+        ("transfer_runs", "missing_runs", "cells", "control_cells", *BASELINES),
         "sure",
     ),
     CURVES: ("Loss and dev score by round", (CURVES,), "made"),

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tasktransfer.core.references import LEARNED
 from tasktransfer.designs.transfer.choices import NO_INTERVAL
 from tasktransfer.designs.transfer.figures.one_dataset import select_single_source_cells
+from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
 from tasktransfer.designs.transfer.runs import BASELINE
 from tasktransfer.present.kit import matrix as cell_grid
 from tasktransfer.present.kit.paper import is_paper_style
@@ -86,18 +86,6 @@ def build_panels(frames: Frames, dataset: str) -> tuple[list[str], list[list[Pan
         ]
         for model in models
     ]
-
-
-def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
-    """Return the targets whose baselines have not learned, or an empty list without references.
-
-    See the column ``state`` of the table ``references``.
-    """
-    table = frames.get("references")
-    if table is None or table.empty:
-        return []
-    rows = table[(table["dataset"] == dataset) & (table["model"] == model)]
-    return list(dict.fromkeys(rows.loc[rows["state"] != LEARNED, "target"]))
 
 
 def _build_panel(

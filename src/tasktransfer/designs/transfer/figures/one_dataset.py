@@ -62,6 +62,25 @@ def select_single_source_cells(frames: Frames, dataset: str) -> pd.DataFrame:
     return cells[(cells["dataset"] == dataset) & (cells["n_sources"] == 1)]
 
 
+def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
+    """Compute the mean delta of each pair of tasks over models and algorithms.
+
+    Args:
+        cells: single-source rows of one dataset, columns of ``columns.CELLS``.
+
+    Returns:
+        source, target; ``delta``: mean over the available models and algorithms, points;
+        ``n``: number of these combinations; ``improve``: number of them with a delta above zero.
+    """
+    measured = cells[cells["delta"].notna()]
+    return (
+        measured.assign(better=measured["delta"] > 0)
+        .groupby(["source", "target"], sort=False)
+        .agg(delta=("delta", "mean"), n=("delta", "size"), improve=("better", "sum"))
+        .reset_index()
+    )
+
+
 def count_seeds(cells: pd.DataFrame) -> int:
     """Return the number of different seeds in cells."""
     return len({seed for seeds in cells["seeds"] for seed in seeds})

@@ -7,7 +7,7 @@ nodes, and an arrow leads from each source to the targets that it changes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -24,11 +24,13 @@ from matplotlib.patches import FancyArrowPatch, Patch
 
 from tasktransfer.designs.transfer.figures.one_dataset import (
     LOOKS,
+    compute_pair_means,
     count_seeds,
     get_task_type,
     list_types,
     select_single_source_cells,
 )
+from tasktransfer.designs.transfer.report.learned import list_unlearned_targets
 from tasktransfer.designs.transfer.runs import (
     explain_short_names,
     fit_short_names,
@@ -59,25 +61,6 @@ _CELL = 0.52
 """Width and height of a cell, inches."""
 _GAP = 0.25
 """Gap between the matrix and its margins, cells."""
-
-
-def compute_pair_means(cells: pd.DataFrame) -> pd.DataFrame:
-    """Compute the mean delta of each pair of tasks over models and algorithms.
-
-    Args:
-        cells: single-source rows of one dataset, columns of ``columns.CELLS``.
-
-    Returns:
-        source, target; ``delta``: mean over the available models and algorithms, points;
-        ``n``: number of these combinations; ``improve``: number of them with a delta above zero.
-    """
-    measured = cells[cells["delta"].notna()]
-    return (
-        measured.assign(better=measured["delta"] > 0)
-        .groupby(["source", "target"], sort=False)
-        .agg(delta=("delta", "mean"), n=("delta", "size"), improve=("better", "sum"))
-        .reset_index()
-    )
 
 
 def plot_aggregate_transfer(frames: Frames, dataset: str) -> Figure | None:
@@ -218,11 +201,14 @@ _LEAST_PANEL = 2.0
 """Width that a panel needs on paper, inches."""
 _NODE = 11.0
 """Size of a node's marker, points."""
+_RIM = 2.0
+"""Width of a hollow node's edge, points."""
 _THIN, _THICK = 0.5, 4.0
 """Widths of the weakest and the strongest arrow, points."""
 _DASHED = (0, (2.5, 1.2))
 _FADED = 0.25
 """Opacity of arrows without a significant effect."""
+UNLEARNED_LABEL = "hollow: the baseline has not learned"
 
 
 def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
@@ -231,7 +217,7 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     An arrow's width and colour show the mean delta over the available algorithms. Negative transfer
     is dashed as well as red. Arrows are faded if no algorithm's delta is significant. Only the
     strongest arrows are drawn, so that they stay readable. All panels share one threshold, which
-    the figure states.
+    the figure states. Nodes of tasks whose baseline has not learned are hollow.
     """
     cells = select_single_source_cells(frames, dataset)
     measured = cells[cells["delta"].notna()]
@@ -241,6 +227,10 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
     arrows = pairs.agg(delta=("delta", "mean"), significant=("significant", "any")).reset_index()
     tasks = frames.metadata.order_names("task", [*arrows["source"], *arrows["target"]])
     models = frames.metadata.order_names("model", arrows["model"])
+    hollow = {
+        model: {*tasks}.intersection(list_unlearned_targets(frames, dataset, model))
+        for model in models
+    }
     threshold = compute_arrow_threshold(arrows, ARROWS_PER_TASK * len(tasks))
     limit = max(compute_colour_limit(arrows["delta"].to_numpy(np.float64)), threshold)
     short = fit_short_names(tasks, frames.metadata.shorts)
@@ -254,14 +244,15 @@ def plot_transfer_graph(frames: Frames, dataset: str) -> Figure | None:
         of_model = arrows[arrows["model"] == model]
         drawn = of_model[of_model["delta"].abs() >= threshold]
         _draw_arrows(axes, drawn, tasks, limit)
-        _draw_nodes(axes, dataset, tasks, short)
+        _draw_nodes(axes, dataset, tasks, short, hollow[model])
         name = fold_name(model, _GRAPH_PANEL - 0.2, 10)
         axes.set_title(f"{name}\n{len(drawn)} of {len(of_model)} pairs drawn", fontsize=10)
-    add_legend_below(
-        figure,
-        _list_arrow_entries(dataset, tasks, arrows, threshold, limit),
-        _format_arrow_note(threshold),
-    )
+    entries = _list_arrow_entries(dataset, tasks, arrows, threshold, limit)
+    if any(hollow.values()):
+        sample = Line2D([], [], ls="", marker="o", mfc="white", mec=INK, mew=_RIM, ms=8)
+        sample.set_label(UNLEARNED_LABEL)
+        entries.append(sample)
+    add_legend_below(figure, entries, _format_arrow_note(threshold))
     algorithms = frames.metadata.order_names("algorithm", measured["algorithm"])
     label = get_algorithm_label(algorithms[0])
     over = label if len(algorithms) == 1 else f"mean of {len(algorithms)} algorithms"
@@ -346,12 +337,16 @@ def get_arrow_look(delta: float, limit: float) -> tuple[Any, float, Any]:
     return colour, _THIN + (_THICK - _THIN) * strength, _DASHED if delta < 0 else "-"
 
 
-def _draw_nodes(axes: Axes, dataset: str, tasks: list[str], short: dict[str, str]) -> None:
+def _draw_nodes(
+    axes: Axes, dataset: str, tasks: list[str], short: dict[str, str], hollow: Collection[str]
+) -> None:
     for task, (x, y) in zip(tasks, _place_nodes(len(tasks)), strict=True):
         look = LOOKS[get_task_type(dataset, task)]
-        axes.plot(
-            x, y, look.marker, ms=_NODE, mfc=look.colour, mec=INK, mew=0.8, zorder=3, clip_on=False
-        )
+        fill, edge, rim = look.colour, INK, 0.8
+        if task in hollow:
+            fill, edge, rim = "white", look.colour, _RIM
+        size = _NODE + 0.8 - rim  # half of the edge is outside of the marker
+        axes.plot(x, y, look.marker, ms=size, mfc=fill, mec=edge, mew=rim, zorder=3, clip_on=False)
         axes.annotate(
             short[task],
             (x, y),

@@ -59,17 +59,19 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
     """Return the targets whose baselines have not learned: collapsed, or not above references.
 
-    Baselines have collapsed if at least half of their runs predict one label only.
+    Baselines have collapsed if at least half of their runs predict one label only. The frames
+    ``references``, ``reference`` (with ``transfer_runs``) and ``collapsed`` are used if they exist.
     """
     compared = compare_with_best_reference(frames)
-    collapsed = frames["collapsed"]
+    collapsed = frames.get("collapsed")
     found: list[str] = []
     if len(compared):
         found += _select_targets(compared[compared["state"] != LEARNED], dataset, model)
-    half = (collapsed["algorithm"] == BASELINE) & (
-        2 * collapsed["n_collapsed"] >= collapsed["n_runs"]
-    )
-    return list(dict.fromkeys([*found, *_select_targets(collapsed[half], dataset, model)]))
+    if collapsed is not None:
+        is_half = 2 * collapsed["n_collapsed"] >= collapsed["n_runs"]
+        rows = collapsed[(collapsed["algorithm"] == BASELINE) & is_half]
+        found += _select_targets(rows, dataset, model)
+    return list(dict.fromkeys(found))
 
 
 def _select_targets(rows: pd.DataFrame, dataset: str, model: str) -> list[str]:
