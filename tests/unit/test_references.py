@@ -33,6 +33,7 @@ from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.commands import list_baseline_warnings
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, select_transfer_runs
+from tasktransfer.designs.transfer.statistics.cells import add_baseline_states
 from tasktransfer.designs.transfer.statistics.without_transfer import make_references
 from tasktransfer.evaluation.reference import get_predictor
 from tasktransfer.jobs.recorded_job import JobOutput
@@ -42,7 +43,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.store import Metadata, build_frame, write_frame
 from tasktransfer.results.study import Study
-from tasktransfer.selection.values import leave_out_unlearned_targets
+from tasktransfer.selection.values import describe_left_out_targets, leave_out_unlearned_targets
 from tasktransfer.tasks.card import Instance
 from transfer_frames import COLUMNS
 
@@ -303,6 +304,43 @@ def test_selectors_are_not_judged_on_targets_that_are_not_learned(
     assert left[["model", "target"]].to_numpy().tolist() == [["m", "y"], ["n", "x"]]
     assert "1 target left out" in (said := capsys.readouterr().out)
     assert "D/m/x" in said
+
+
+def test_the_note_on_regret_counts_the_targets_that_are_left_out() -> None:
+    deltas = pd.DataFrame(
+        [(*names, 1) for names in (*[("D", "m", "x")] * 2, ("D", "m", "y"), ("D", "n", "x"))]
+        + [("D", "m", "z", 2)],
+        columns=["dataset", "model", "target", "n_sources"],
+    )
+
+    def states_of(*unlearned: tuple[str, str]) -> pd.DataFrame:
+        rows = [("D", model, target, NOT_BETTER) for model, target in unlearned]
+        names = ["dataset", "model", "target", "state"]
+        return pd.DataFrame([*rows, ("D", "m", "y", LEARNED)], columns=names)
+
+    def describe(*unlearned: tuple[str, str]) -> list[str]:
+        references = states_of(*unlearned)
+        return describe_left_out_targets({"deltas": deltas, "references": references})
+
+    assert describe_left_out_targets({"deltas": deltas}) == describe(("m", "z")) == []
+    reason = "Targets whose baselines have not learned are left out"
+    assert describe(("m", "x")) == [f"{reason} (1 target with m)."]
+    assert describe(("m", "x"), ("n", "x")) == [f"{reason} (1 target with m and 1 target with n)."]
+    one_model = {"deltas": deltas[deltas["model"] == "m"], "references": states_of(("m", "x"))}
+    assert describe_left_out_targets(one_model) == [f"{reason} (1 target)."]
+
+
+def test_a_cell_has_the_state_of_its_targets_baseline() -> None:
+    names = ["dataset", "model", "target"]
+    cells = pd.DataFrame([("D", "m", "x"), ("D", "n", "x"), ("D", "m", "y")], columns=names)
+    references = pd.DataFrame(
+        [("D", "m", "x", COLLAPSED), ("D", "m", "x", COLLAPSED), ("D", "n", "x", LEARNED)],
+        columns=[*names, "state"],
+    )
+    states = add_baseline_states(cells, references)["baseline_state"]
+    assert states.tolist()[:2] == [COLLAPSED, LEARNED]
+    assert states.isna().tolist() == [False, False, True]
+    assert add_baseline_states(cells, None)["baseline_state"].isna().all()
 
 
 # --- the job --------------------------------------------------------------------------------------

@@ -78,12 +78,12 @@ REGRET: Columns = (
 
 
 if TYPE_CHECKING:
-    from tasktransfer.selection import figure, regret
+    from tasktransfer.selection import figure, regret, values
 else:
     selection = LazyPackage("tasktransfer.selection")
-    figure, regret = selection.figure, selection.regret
+    figure, regret, values = selection.figure, selection.regret, selection.values
 
-NOTHING = "has no target with two sources to rank"
+NOTHING = "has no target with two sources to rank and a baseline that has learned"
 
 
 def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
@@ -113,6 +113,7 @@ def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
             blocks="algorithm",
         ),
         keys=("dataset", "model", "algorithm", "selector"),
+        notes=lambda frames, _: values.describe_left_out_targets(frames),
         nothing=NOTHING,
         certain=False,
         runs=partial(regret.is_judging_run, baseline),
@@ -125,7 +126,7 @@ def declare_regret_figure(label: Callable[[str], str]) -> Figure:
         "regret",
         "Regret of selectors over their cost",
         partial(figure.plot_study_regret, label),
-        ("regret",),
+        ("regret", "deltas", "references"),
         nothing=NOTHING,
         certain=False,
         folded=True,

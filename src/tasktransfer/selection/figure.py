@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import Metadata
 from tasktransfer.selection.declared import RANDOM
 from tasktransfer.selection.regret import LEADING, select_leading_rows
+from tasktransfer.selection.values import describe_left_out_targets
 
 LEAST_SECONDS = 0.1
 """Smallest cost on the logarithmic axis; cheaper selectors are drawn here."""
@@ -35,11 +36,16 @@ ROOM_FOR_NAMES = 1.45
 def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | None:
     """Draw regret against cost, or return None if no target has two sources to rank."""
     rows = select_leading_rows(frames)
-    return plot_regret(rows, frames.metadata, label) if len(rows) else None
+    if rows.empty:
+        return None
+    return plot_regret(rows, frames.metadata, label, describe_left_out_targets(frames))
 
 
 def plot_regret(
-    table: pd.DataFrame, metadata: Metadata, label: Callable[[str], str] = str
+    table: pd.DataFrame,
+    metadata: Metadata,
+    label: Callable[[str], str] = str,
+    notes: Sequence[str] = (),
 ) -> Figure:
     """Draw regret against cost in one panel per model and algorithm.
 
@@ -47,6 +53,7 @@ def plot_regret(
         table: columns of ``selection.declared.REGRET``. With several datasets, only the rows over
             all of them are drawn.
         label: function from an algorithm to its label.
+        notes: sentences for the caption.
     """
     rows = table[(table["measure"] == LEADING) & table["value"].notna()]
     datasets = list(dict.fromkeys(rows["dataset"]))
@@ -62,6 +69,7 @@ def plot_regret(
     targets, seeds = int(rows["n_targets"].max()), int(rows["n_seeds"].max())
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
     add_title(figure, what, seeds, metadata)
+    add_caption_notes(figure, notes)
     if (rows["low"] < 0).any():
         add_caption_notes(figure, ["Regret is never negative, so intervals are cut off at 0."])
     return figure

@@ -20,6 +20,7 @@ from tasktransfer.core.references import LEARNED
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task, resolve_task
 from tasktransfer.errors import format_quantity
+from tasktransfer.present.numbers import join_names
 from tasktransfer.results.collect import Collected
 from tasktransfer.results.records import get_selected_round
 from tasktransfer.results.schema import Record
@@ -103,6 +104,27 @@ def leave_out_unlearned_targets(
             f"these targets beats a simple reference: {', '.join(targets)}"
         )
     return deltas[~is_left_out]
+
+
+def describe_left_out_targets(frames: Tables) -> list[str]:
+    """Return a note with the number of targets that the frame ``regret`` leaves out, if any.
+
+    Args:
+        frames: the frames ``deltas`` and, if the study has references, ``references``.
+    """
+    deltas = frames["deltas"]
+    single = deltas.loc[deltas["n_sources"] == 1, _TARGET].drop_duplicates()
+    left_out = single[find_unlearned(single, frames.get("references"))]
+    if left_out.empty:
+        return []
+    counts = left_out.groupby("model", sort=False).size()
+    has_models = single["model"].nunique() > 1
+    parts = [
+        format_quantity(int(count), "target") + (f" with {model}" if has_models else "")
+        for model, count in counts.items()
+    ]
+    listed = join_names(parts, len(parts))
+    return [f"Targets whose baselines have not learned are left out ({listed})."]
 
 
 def compute_values(
