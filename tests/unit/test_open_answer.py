@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
@@ -330,6 +331,30 @@ def test_an_empty_filter_has_a_message() -> None:
         changed = cells.assign(significant=is_significant)
         html = render_targets(RESULTS.replace({"cells": changed}))
         assert (message in str(html)) is not is_significant
+
+
+def test_the_filter_of_learned_baselines_is_there_if_it_hides_a_target() -> None:
+    assert "only-learned" not in str(render_targets(RESULTS))
+    html = str(render_targets(UNLEARNED))
+    blocks = [*build_target_blocks(UNLEARNED)]
+    count = sum(block.baseline.has_learned for block in blocks)
+    assert 0 < count < len(blocks)
+    assert f"learned only: {count} of {len(blocks)} targets" in html
+    assert len(re.findall(r'<details class="target[^"]* learned"', html)) == count
+    assert "No baseline has learned" not in html
+    nothing = UNLEARNED["references"].assign(state="not better")
+    assert "No baseline has learned" in str(
+        render_targets(UNLEARNED.replace({"references": nothing}))
+    )
+
+
+def test_two_filters_that_hide_all_targets_have_a_message() -> None:
+    cells = UNLEARNED["cells"]
+    message = "No target has both a significant source and a baseline that has learned"
+    for target, is_empty in ((A, True), (C, False)):
+        changed = cells.assign(significant=cells["target"] == target)
+        html = str(render_targets(UNLEARNED.replace({"cells": changed})))
+        assert (message in html) is is_empty
 
 
 # --- numbers and marks ----------------------------------------------------------------------------

@@ -6,19 +6,23 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from report_results import Asked, make_results
+from report_study import A, B, C
 from shown_results import write_report
 
 pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from report_reader import (
     CUT,
     INSIDE,
     PAPER,
+    find_violations,
     open_page,
     shown_at,
 )
@@ -90,6 +94,31 @@ def test_learning_curves_are_loaded_in_parts_and_filtered(page: Any) -> None:
     assert [one.text for one in listed.find_elements(By.TAG_NAME, "h4")] == [
         f"baseline · DailyDialog · bert · T{number}, seed 1" for number in range(1, 15, 2)
     ]
+
+
+def test_targets_are_filtered_by_keyboard(browser: Any, tmp_path: Path) -> None:
+    """By significance, by learned baselines, and by both."""
+    results = make_results(Asked({"DailyDialog": (A, B, C)}, models=("bert",)))
+    states = pd.DataFrame(
+        [(A, "learned"), (B, "not better"), (C, "collapsed")], columns=["target", "state"]
+    ).assign(dataset="DailyDialog", model="bert", reference="tfidf_logistic")
+    references = states.assign(
+        reference_score=50.0, score=40.0, delta=-10.0, low=-20.0, high=-1.0, q=0.1, is_best=True
+    )
+    cells = results["cells"].assign(significant=lambda rows: rows["target"].isin((A, B)))
+    changed = results.replace({"references": references, "cells": cells})
+    open_page(browser, write_report(changed, tmp_path, tmp_path / "report.html"))
+    script = """return [...document.querySelectorAll('.targets .target')]
+        .filter((one) => one.checkVisibility()).length"""
+    assert browser.execute_script(script) == 3
+    significant, learned = (
+        browser.find_element(By.ID, name) for name in ("only-significant", "only-learned")
+    )
+    assert learned.accessible_name.startswith("learned only: 1 of 3 targets has a baseline")
+    for box, count in ((significant, 2), (learned, 1), (significant, 1), (learned, 3)):
+        box.send_keys(Keys.SPACE)
+        assert browser.execute_script(script) == count
+    assert find_violations(browser) == []
 
 
 def test_every_control_has_a_name(page: Any) -> None:
