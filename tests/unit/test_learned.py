@@ -71,9 +71,9 @@ def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:
 def test_cells_of_targets_that_are_not_learned_get_no_recommendation() -> None:
     cells = pd.DataFrame({"dataset": "D", "model": "m", "target": ["x", "y"], "source": "a"})
     compared = cells.assign(state=["not better", "learned"], q=[0.5, 0.01])
-    assert select_learned_cells(cells, compared)["target"].tolist() == ["y"]
-    for without_intervals in (compared.drop(columns="q"), pd.DataFrame()):
-        assert select_learned_cells(cells, without_intervals) is cells
+    for known in (compared, compared.drop(columns="q")):
+        assert select_learned_cells(cells, known)["target"].tolist() == ["y"]
+    assert select_learned_cells(cells, pd.DataFrame()) is cells, "no reference is known"
 
 
 def test_models_are_named_if_there_are_several() -> None:

@@ -104,18 +104,17 @@ def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
 def select_learned_cells(cells: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Return the cells whose targets have baselines that have learned.
 
-    All cells are returned if the study has no references with intervals.
+    All cells are returned if no reference is known.
 
     Args:
         cells: columns of ``columns.CELLS``.
         compared: result of ``compare_with_best_reference``.
     """
-    if "q" not in compared:
+    if compared.empty:
         return cells
-    names = ["dataset", "model", "target"]
-    unlearned = compared.loc[compared["state"] != LEARNED, names]
+    unlearned = compared.loc[compared["state"] != LEARNED, _PLACE]
     places = pd.MultiIndex.from_frame(unlearned)
-    return cells[~pd.MultiIndex.from_frame(cells[names]).isin(places)]
+    return cells[~pd.MultiIndex.from_frame(cells[_PLACE]).isin(places)]
 
 
 def select_unlearned_baselines(compared: pd.DataFrame) -> pd.DataFrame:
