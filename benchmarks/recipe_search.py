@@ -42,7 +42,7 @@ from tasktransfer.designs import load_config
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.models.encoder import Encoder
-from tasktransfer.models.fitted_heads import fit_heads
+from tasktransfer.models.fitted_heads import fit_heads, select_fitted_tasks
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import load_trained_state
 from tasktransfer.training.evaluate import evaluate_split
@@ -249,9 +249,9 @@ def run_setting(
     loading = Loading(spec, training, folder, seed, device, begins=True)
     loaded = load_model(loading, str(model.resolve()), None, {task: card})
     setup = hardware.choose_setup(loaded, family, device)  # type: ignore[arg-type]
-    if of.head_initialization != "random":
-        assert isinstance(loaded, Encoder)
-        fit_heads(loaded, {task: card}, {task: splits["train"]}, setup.eval_budget.tokens)
+    if isinstance(loaded, Encoder):
+        fitted = select_fitted_tasks({task: card}, training.head_initialization)
+        fit_heads(loaded, fitted, {task: splits["train"]}, setup.eval_budget.tokens)
     trained = train(
         *(loaded, stage, {task: card}, {task: splits["train"]}, {task: splits["dev"]}),
         setup,

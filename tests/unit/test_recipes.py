@@ -41,7 +41,7 @@ def test_auto_fills_in_what_the_file_leaves_out() -> None:
         assert stage.training.decays == "matrices"
         assert stage.selection.every == recipe.round_updates
         assert stage.model.reads == recipe.reads == "turn"
-        assert stage.training.head_initialization == "logistic_regression"
+        assert stage.training.head_initialization == "auto"
     own = {"recipe": "auto", "learning_rate": 7e-5, "schedule": "constant", "updates": None}
     own["head_initialization"] = "random"
     for stage in plan_stages(own, {**MODEL, "reads": "first_token"}).values():

@@ -31,7 +31,7 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import fit_heads, fit_logistic_regression
+from tasktransfer.models.fitted_heads import fit_heads, fit_logistic_regression, select_fitted_tasks
 from tasktransfer.models.heads import Head
 from tasktransfer.tasks.card import Task
 from tasktransfer.training import selection
@@ -253,13 +253,24 @@ def test_heads_of_labels_are_fitted_and_others_stay_random(load: Loader) -> None
     before = {name: head.weight.clone() for name, head in get_heads(model).items()}
     _, spans = load("encoder", "DailyDialog", span.name)
     tasks = {TASK.name: TASK, span.name: span}
-    fit_heads(model, tasks, {TASK.name: split, span.name: spans}, 256)
+    fitted = select_fitted_tasks(tasks, "logistic_regression")
+    fit_heads(model, fitted, {TASK.name: split, span.name: spans}, 256)
     assert torch.equal(get_heads(model)[span.name].weight, before[span.name])
     with torch.no_grad():
         states = model.compute_head_inputs(split, range(len(split)))
     labels = torch.from_numpy(get_labels(split, range(len(split))))
     weight, _ = fit_logistic_regression(TASK, states.double(), labels)
     assert torch.allclose(get_heads(model)[TASK.name].weight.double(), weight, atol=1e-4)
+
+
+def test_auto_fits_the_heads_of_tasks_that_label_turns() -> None:
+    names = ("emotion_recognition", "topic_classification", "dialogue_reasoning_span_extraction")
+    turns, dialogues, spans = (get_task("DailyDialog", name) for name in names)
+    tasks = {task.name: task for task in (turns, dialogues, spans)}
+    assert select_fitted_tasks(tasks, "auto") == {turns.name: turns}
+    both = {turns.name: turns, dialogues.name: dialogues}
+    assert select_fitted_tasks(tasks, "logistic_regression") == both
+    assert select_fitted_tasks(tasks, "random") == {}
 
 
 def test_only_heads_without_an_earlier_training_are_new() -> None:

@@ -222,7 +222,7 @@ _SMALL, _BASE = 5e6, 6e7
 # they are common for models of this kind, and benchmarks/recipe_search.py, which compares settings
 # by dev scores, has not been run to its end. An adapter's learning rate is ADAPTER_RATE_FACTOR
 # times that of its row.
-_ENCODER = Recipe(1e-4, 16, 300, 50, reads="turn", head_initialization="logistic_regression")
+_ENCODER = Recipe(1e-4, 16, 300, 50, reads="turn", head_initialization="auto")
 _ROWS = (
     _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
     _Row("encoder", False, _BASE, replace(_ENCODER, learning_rate=3e-4)),

@@ -50,8 +50,11 @@ LearningRateSchedule = Literal["constant", "linear", "cosine"]
 Decays = Literal["all", "matrices"]
 """Parameters that weight decay is applied to: all, or all except biases and norms."""
 
-HeadInitialization = Literal["random", "logistic_regression"]
-"""Initial weights of an encoder's new task heads: random, or fitted (``models.fitted_heads``)."""
+HeadInitialization = Literal["random", "logistic_regression", "auto"]
+"""Initial weights of an encoder's new task heads: random, or fitted (``models.fitted_heads``).
+
+``auto`` fits the heads of tasks that label turns.
+"""
 
 SERVED = "served:"
 """Prefix of the weights' name of a model that an endpoint serves."""

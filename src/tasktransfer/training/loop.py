@@ -28,7 +28,7 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
 from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import FITTED
+from tasktransfer.models.fitted_heads import select_fitted_tasks
 from tasktransfer.models.parts import (
     Tensors,
     copy_trained_state,
@@ -214,8 +214,8 @@ def train(
 
 def _has_fitted_heads(stage: Stage, tasks: Mapping[str, Task]) -> bool:
     """Return whether the heads of all selecting tasks are fitted before the first update."""
-    fitted = stage.training.head_initialization == "logistic_regression"
-    return fitted and all(tasks[name].kind in FITTED for name in stage.measured_on)
+    fitted = select_fitted_tasks(tasks, stage.training.head_initialization)
+    return all(name in fitted for name in stage.measured_on)
 
 
 def _record_scores(

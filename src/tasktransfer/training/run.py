@@ -25,7 +25,7 @@ from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import fit_heads
+from tasktransfer.models.fitted_heads import fit_heads, select_fitted_tasks
 from tasktransfer.models.parts import load_trained_state
 from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.records import write_record
@@ -214,9 +214,10 @@ def _fit_new_heads(
 
     Nothing is fitted if heads are initialised at random, or if the model is not an encoder.
     """
-    if stage.training.head_initialization == "random" or not isinstance(model, Encoder):
+    if not isinstance(model, Encoder):
         return
     new = {name: tasks[name] for name in list_new_heads(stage)}
+    new = select_fitted_tasks(new, stage.training.head_initialization)
     setup.eval_budget.run_within_memory(
         lambda tokens: fit_heads(model, new, splits, tokens), undo=lambda: None
     )

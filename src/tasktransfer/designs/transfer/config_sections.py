@@ -85,7 +85,8 @@ class TransferTraining(TrainingConfig):
         description=(
             "initial weights of an encoder's task heads: random, or fitted to the training split "
             "by logistic regression on the encoder's states before the first update. Heads of "
-            "span, multiple choice and rating tasks are always random"
+            "span, multiple choice and rating tasks are always random. auto to fit the heads of "
+            "tasks that label turns"
         ),
     )
     recipe: Literal["auto"] | None = Field(
