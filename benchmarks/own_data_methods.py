@@ -21,9 +21,9 @@ seconds per training run. Finished training runs are not repeated. Training Mini
 to six minutes on one core. With ``--only REFERENCE``, fits this reference alone, and replaces its
 rows of the table.
 
-With ``--variant``, fine-tunes in another way alone, and adds one row per size: with the first
-version of ``recipe: auto`` (heads that read the mean of all tokens and start from random weights),
-with a low-rank adapter, or after training on the emotions of DailyDialog. The latter needs
+With ``--variant``, fine-tunes in another way alone, and adds one row per size: with heads that are
+fitted before the first update (which ``recipe: auto`` does only for tasks that label turns), with a
+low-rank adapter, or after training on the emotions of DailyDialog. The latter needs
 ``--feta``, the folder of FETA's release; the source has as many training instances as the target.
 """
 
@@ -51,8 +51,8 @@ from tasktransfer.results.records import read_record
 from tasktransfer.results.schema import Record
 
 FINE_TUNED = "fine-tuned"
-FIRST_VERSION, LORA, TRANSFER = "first version", "LoRA", "after emotions of DailyDialog"
-VARIANTS = {"first-version": FIRST_VERSION, "lora": LORA, "transfer": TRANSFER}
+FITTED, LORA, TRANSFER = "fitted heads", "LoRA", "after emotions of DailyDialog"
+VARIANTS = {"fitted-heads": FITTED, "lora": LORA, "transfer": TRANSFER}
 RANK = 16
 CONFIG = "study.yaml"
 LIMIT_TEST = 500
@@ -121,10 +121,9 @@ def vary_study(document: Document, variant: str, feta: Path | None = None) -> Do
         feta: folder of FETA's release, for ``TRANSFER``.
     """
     document = {**document, "references": []}
-    if variant == FIRST_VERSION:
-        models = [{**model, "reads": "mean"} for model in document["models"]]
-        training = {**document["training"], "head_initialization": "random"}
-        return {**document, "models": models, "training": training}
+    if variant == FITTED:
+        training = {**document["training"], "head_initialization": "logistic_regression"}
+        return {**document, "training": training}
     if variant == LORA:
         models = [{**model, "adapter": {"rank": RANK}} for model in document["models"]]
         return {**document, "models": models}

@@ -224,7 +224,7 @@ DIGESTS = {
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",
     "minilm-emotions.yaml": "14b6c9ebbb9241c84e594f343e2f77870929c672f017db2653db0dcba1026423",
     "minilm-matrix.yaml": "305244ebdd248c4d551130e1a5dee5afdd31d082c0b67a1a36152672c03f23ba",
-    "minilm-heads.yaml": "2b8c5b5c7ecb64208cabd91509b24654a75874d83b3e6d2736b221d51228cbdb",
+    "minilm-heads.yaml": "1fb52e5ca47b3d76dc680e9eb71d2f1a33534c943d43bf24a7fc66f77638fb65",
     "minilm-recipe.yaml": "42a2749b70838fbca928ba4a236fd1642ae9d813285f6a493581ca7407325e73",
     "minilm-study.yaml": "1faea42d76778c6cb23ef84eea1363da9e107ef6ec1306a5a7390a5e5f29ec4b",
     "modern.yaml": "be113d6aafade69b9cfdf8a9e3938da277b702ca4131640d87fdd2773b389ac2",
