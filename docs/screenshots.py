@@ -47,6 +47,7 @@ const choose = (id, word) => {
     list.dispatchEvent(new Event('change'));
 };
 choose('choose-model', 'tiny-bert');
+choose('choose-algorithm', 'Pre-train → fine-tune');
 [...document.querySelectorAll('#heatmap td button')]
     .find((cell) => cell.dataset.source && cell.textContent.includes('+')).focus();
 document.querySelector('.sentences').open = true;
