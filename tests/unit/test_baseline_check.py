@@ -199,8 +199,8 @@ def test_an_unset_key_is_not_part_of_the_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "problem"),
     [
-        ({"references": []}, "but the study has none of them"),
-        ({"references": ["contrastive_logistic"]}, "but the study has none of them"),
+        ({"references": []}, "but the study has none of most_frequent"),
+        ({"references": ["contrastive_logistic"]}, "but the study has none of most_frequent"),
         (
             {"algorithms": ["baseline"], "targets": None, "sources": None},
             "The study trains baselines only",

@@ -114,7 +114,7 @@ def test_targets_are_filtered_by_keyboard(browser: Any, tmp_path: Path) -> None:
     significant, learned = (
         browser.find_element(By.ID, name) for name in ("only-significant", "only-learned")
     )
-    assert learned.accessible_name.startswith("learned only: 1 of 3 targets has a baseline")
+    assert learned.accessible_name.startswith("only targets whose baseline has learned (1 of 3)")
     for box, count in ((significant, 2), (learned, 1), (significant, 1), (learned, 3)):
         box.send_keys(Keys.SPACE)
         assert browser.execute_script(script) == count

@@ -161,8 +161,9 @@ def _find_check_problems(
     if "references" in parts and not any(name in COMPARED for name in parts["references"]):
         yield Problem(
             "check_baselines",
-            f"The check compares baselines with the references {', '.join(COMPARED)}, but the "
-            "study has none of them. Add references: [most_frequent, tfidf_logistic].",
+            "Baselines are checked against the study's references, but the study has none of "
+            f"{', '.join(COMPARED[:-1])} or {COMPARED[-1]}. Add the line `references: "
+            "[most_frequent, tfidf_logistic]`.",
         )
     if "multi_source" in parts and parts["multi_source"].mode != "off":
         yield Problem(

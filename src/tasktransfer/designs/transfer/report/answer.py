@@ -126,17 +126,21 @@ def _describe_significant_cells(
         tested[is_significantly_negative(tested, "delta")],
     )
     what = f"{len(tested)} combinations of source, target, model and algorithm"
-    if n_unlearned:
-        what += f" (without {n_unlearned} for targets whose baseline has not learned)"
+    rest = (
+        f" Another {n_unlearned} are not counted, because the baseline of their target has not "
+        "learned."
+        if n_unlearned
+        else ""
+    )
     if better.empty and worse.empty:
-        yield f"No transfer differs significantly from its baseline (q > 0.05 in all {what})."
+        yield f"No transfer differs significantly from its baseline (q > 0.05 in all {what}).{rest}"
         return
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
         f"Of {what}, {_format_count(len(better))} significantly better than the baseline and "
         f"{_format_count(len(worse))} significantly worse (q ≤ 0.05)"
-        f"{_describe_collapsed_share(collapsed)}."
+        f"{_describe_collapsed_share(collapsed)}.{rest}"
     )
     names = fit_short_names(
         list(dict.fromkeys([*tested["source"], *tested["target"]])), frames.metadata.shorts
