@@ -15,19 +15,18 @@ from typing import Any
 
 import pytest
 import yaml
-from declared_files import dialogue, lines
+from forecast_studies import set_forecast, write_own
 
 import tasktransfer as tt
 from small_models import make_model
-from tasktransfer.cli import main, new_study
+from tasktransfer.cli import main
 from tasktransfer.cli.new_study import (
-    SIZES,
-    Size,
     StudyRequest,
     choose_model_names,
     find_target,
     list_references,
 )
+from tasktransfer.cli.study_sizes import SIZES, SMALLER_SIZES, Size
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets.declared.check import check_files
 from tasktransfer.designs import load_config, open_study
@@ -35,13 +34,6 @@ from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.errors import ConfigError
 
 QUESTIONS = ("File with your dialogues", "Label to predict", "Model", "Time budget in hours")
-
-
-def write_own(folder: Path, count: int = 40) -> Path:
-    """Write dialogues that have the labels ``intent`` and ``urgency``."""
-    file = folder / "own.jsonl"
-    file.write_text(lines([dialogue("a", number) for number in range(count)]))
-    return file
 
 
 def at_a_terminal(folder: Path, answers: dict[str, str], *arguments: str) -> tuple[int, str]:
@@ -124,7 +116,7 @@ def test_without_a_terminal_nothing_is_asked(
 
 
 def test_every_size_has_seeds_to_test_and_none_shortens_the_training() -> None:
-    assert all(size.seeds >= 3 for size in SIZES)
+    assert all(size.seeds >= 3 for size in (*SIZES, *SMALLER_SIZES))
     assert not {"epochs", "updates"} & {field.name for field in fields(Size)}
 
 
@@ -198,10 +190,7 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
     write_own(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 384}))
 
-    def forecast(_: StudyRequest, config: dict[str, Any]) -> float:
-        return 4.0 if CONTRASTIVE in config["references"] else 1.0
-
-    monkeypatch.setattr(new_study, "_forecast_hours", forecast)
+    set_forecast(monkeypatch, lambda config: 4.0 if CONTRASTIVE in config["references"] else 1.0)
     given = ["--file", str(tmp_path / "own.jsonl"), "--label", "intent", "--model", str(tmp_path)]
     for hours, is_tuned in (("2", False), ("7", True)):
         folder = tmp_path / hours
@@ -213,31 +202,16 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
         assert is_told != is_tuned
 
 
-def test_truncation_is_that_of_the_studys_length(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = [dialogue("a", number) for number in range(40)]
-    for number, row in enumerate(rows[:10]):
-        row["messages"][0]["content"] += f" more{number}" * 110
-    (tmp_path / "own.jsonl").write_text(lines(rows))
-    for length, keeps in ((256, None), (128, "both")):
-        monkeypatch.setattr(new_study, "SIZES", (Size(3, None, None, None, length),))
-        config = write_for(2.0, tmp_path / f"{length}", monkeypatch, tmp_path / "own.jsonl")
-        assert config["datasets"]["Own"]["tasks"]["intent"].get("keeps") == keeps
-        told = "10 dialogues (25 %) are longer than 128 tokens" in capsys.readouterr().err
-        assert told == (keeps is not None)
-
-
 def write_for(
     hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch, file: Path | None = None
 ) -> dict[str, Any]:
     """Write a study, with a forecast of one hour per source and one for the baseline."""
     file = file or write_own(folder)
 
-    def forecast(_: StudyRequest, config: dict[str, Any]) -> float:
-        return float(sum(len(section["tasks"]) for section in config["datasets"].values()))
-
-    monkeypatch.setattr(new_study, "_forecast_hours", forecast)
+    set_forecast(
+        monkeypatch,
+        lambda config: sum(len(section["tasks"]) for section in config["datasets"].values()),
+    )
     arguments = ["--file", str(file), "--label", "intent", "--model", "tiny"]
     assert main(["init", *arguments, "--hours", str(hours), "--out", str(folder / "study")]) == 0
     config: dict[str, Any] = yaml.safe_load((folder / "study" / "config.yaml").read_text())
@@ -311,7 +285,7 @@ def edited(here: Path) -> Path:
 def test_a_study_is_built_from_an_edited_declaration(
     edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_study, "_forecast_hours", lambda *_: 0.1)
+    set_forecast(monkeypatch, lambda _: 0.1)
     words = ["--label", "hurry", "--model", "tiny", "--hours", "1", "--out", "my 'study'"]
     assert main(["init", "--dataset", "own.yaml", *words]) == 0, capsys.readouterr().err
     command = capsys.readouterr().out.partition("run it: ")[2].partition(" && ")[0]

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import chdir
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 from tasktransfer.cli.commented_methods import add_methods
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
+from tasktransfer.cli.study_forecast import forecast_draft
+from tasktransfer.cli.study_notes import TriedStudy, explain_short_budget, list_budget_notes
+from tasktransfer.cli.study_sizes import (
+    InputLengths,
+    Size,
+    StudyProposal,
+    choose_input_lengths,
+    propose_studies,
+)
 from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError
@@ -24,8 +30,8 @@ from tasktransfer.files import create_folder, json_text, replace_file
 from tasktransfer.files.progress import show_progress
 
 CONFIG = "config.yaml"
-FORECAST_MAY_MISS = 1.5
-"""Factor by which a forecast without records may be too low. A study has to fit even then."""
+MANY_POSITIONS = 1_000_000
+"""Number of tokens that a model is assumed to read if its checkpoint does not state it."""
 LEAST_HIDDEN = 128
 """Smallest hidden size of an encoder that is fine-tuned contrastively. Smaller encoders, such as
 the tiny model, have embeddings that are too poor to start from."""
@@ -33,42 +39,6 @@ LEFT_OUT = (
     "The time budget of {:g} h is too short for contrastive fine-tuning (contrastive_logistic), "
     "which may score higher than the other references. Allow more --hours to compare it."
 )
-FEW_SOURCES = 3
-"""Number of sources per dataset if time is short."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """The size of a study: the values that are reduced if time is short.
-
-    The number of updates is not among them. It comes from the recipe of the model's size, because
-    a model that has not learned its task shows nothing about transfer.
-    """
-
-    seeds: int
-    limit_train: int | None
-    limit_dev: int | None
-    limit_test: int | None
-    max_length: int
-
-    def __str__(self) -> str:
-        cuts = {"training": self.limit_train, "dev": self.limit_dev, "test": self.limit_test}
-        listed = ", ".join(f"{cut:,} {split}" for split, cut in cuts.items() if cut)
-        whole = f"at most {listed} instances per task" if listed else "all instances"
-        return f"{self.seeds} seeds, {whole}, {self.max_length} tokens"
-
-
-SIZES = (
-    Size(5, None, None, None, 256),
-    Size(5, 2000, 500, None, 256),
-    Size(5, 1000, 300, 1000, 256),
-    Size(5, 1000, 300, 1000, 128),
-    Size(4, 1000, 200, 600, 128),
-    Size(3, 1000, 200, 600, 128),
-    Size(3, 600, 150, 400, 128),
-    Size(3, 400, 100, 300, 96),
-)
-"""Sizes to try, largest first. All have at least three seeds, so that differences are tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +78,15 @@ class WrittenStudy:
 
 
 def write_study(
-    request: StudyRequest, declared: Mapping[str, Any], lengths: DialogueLengths | None = None
+    request: StudyRequest, declared: Mapping[str, Any], lengths: DialogueLengths
 ) -> WrittenStudy:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
     Args:
         declared: the dataset as ``data check`` declares it, with paths relative to the current
             folder.
-        lengths: lengths of the dialogues, to declare which part of a truncated dialogue is kept.
+        lengths: lengths of the dialogues, from which ``max_length`` and the part of a truncated
+            dialogue that is kept are chosen.
 
     Raises:
         ConfigError: the folder contains a study, the requested task does not exist, or no study of
@@ -136,40 +107,57 @@ def write_study(
 
 
 def _find_fitting_study(
-    request: StudyRequest,
-    declared: Mapping[str, Any],
-    target: str,
-    lengths: DialogueLengths | None,
+    request: StudyRequest, declared: Mapping[str, Any], target: str, dialogues: DialogueLengths
 ) -> WrittenStudy:
     """Find the largest study that fits the time budget.
 
     Raises:
         ConfigError: not even the smallest study fits.
     """
-    written = None
-    kind = declared["tasks"][target]["kind"]
-    references = list_references(request)
-    smaller = list(product(_propose_sources(kind), SIZES, [references]))
-    if CONTRASTIVE in references:
-        smaller += product([{}], SIZES, [[name for name in references if name != CONTRASTIVE]])
-    for sources, size, names in show_progress(smaller, "searching for a study size that fits"):
-        config = _build_config(request, declared, target, sources, size, names)
-        own = config["datasets"][request.name]["tasks"]
-        notes = lengths.set_truncation(own, size.max_length) if lengths else []
-        hours = _forecast_hours(request, config)
-        if CONTRASTIVE in references and CONTRASTIVE not in names:
-            notes.append(LEFT_OUT.format(request.hours))
-        written = WrittenStudy(config, size, hours, _count_sources(config), tuple(notes))
-        if hours * FORECAST_MAY_MISS <= request.hours:
-            return written
-    assert written is not None
-    raise ConfigError(
-        f"--hours: The time budget of {request.hours:g} h is too short. Training "
-        f"{' and '.join(choose_model_names(request.models))} on {target} alone ({written.size}) "
-        f"takes {written.hours:.2g} h according to the forecast, and may take "
-        f"{FORECAST_MAY_MISS * written.hours:.2g} h. Allow more hours, or choose "
-        f"{'a smaller model' if len(request.models) == 1 else 'fewer or smaller models'}."
-    )
+    lengths = _choose_lengths(request, dialogues)
+    kind, references = declared["tasks"][target]["kind"], list_references(request)
+    proposals = list(propose_studies(kind, references, lengths))
+    tried = list[TriedStudy]()
+    for proposal in show_progress(proposals, "searching for a study size that fits"):
+        config = _build_config(request, declared, target, proposal)
+        forecast = forecast_draft(config, request.folder, (request.name, target), request.cores)
+        tried.append(TriedStudy(proposal, forecast))
+        if tried[-1].fits(request.hours):
+            break
+    else:
+        names = choose_model_names(request.models)
+        raise ConfigError(explain_short_budget(tried, request.hours, names, target))
+    if not proposal.sources:
+        proposal = proposal._replace(size=proposal.size.drop_limits(forecast.instances))
+        config = _build_config(request, declared, target, proposal)
+    own = config["datasets"][request.name]["tasks"]
+    notes = [
+        *dialogues.set_truncation(own, proposal.size.max_length),
+        *list_budget_notes(tried[-1], request.hours, target, kind, lengths),
+    ]
+    if CONTRASTIVE in references and CONTRASTIVE not in proposal.references:
+        notes.append(LEFT_OUT.format(request.hours))
+    sources = _count_sources(config)
+    return WrittenStudy(config, proposal.size, forecast.hours, sources, tuple(notes))
+
+
+def _choose_lengths(request: StudyRequest, dialogues: DialogueLengths) -> InputLengths:
+    """Choose the maximum sequence length of a study from its dialogues and models."""
+    folders = [Path(model).expanduser() for model in request.models]
+    has_prompts = any((request.family or _infer_family(each)) != "encoder" for each in folders)
+    readable = min(map(_count_positions, folders))
+    return choose_input_lengths(dialogues, readable, has_prompts=has_prompts)
+
+
+def _count_positions(folder: Path) -> int:
+    """Return the number of tokens that a model can read, or a large number if it is unknown.
+
+    RoBERTa and similar models, whose padding token has an id above 0, count positions from this id.
+    """
+    content = json_text.read_object(folder / "config.json")
+    positions = content.get("max_position_embeddings") or content.get("n_positions")
+    padding = content.get("pad_token_id") or -1
+    return positions - padding - 1 if isinstance(positions, int) else MANY_POSITIONS
 
 
 def find_target(label: str, declared: Mapping[str, Any]) -> str:
@@ -190,38 +178,14 @@ def find_target(label: str, declared: Mapping[str, Any]) -> str:
     )
 
 
-def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Yield selections of FETA tasks by dataset, each smaller than the one before.
-
-    The first has all classification tasks. The next two have ``FEW_SOURCES`` tasks and one task per
-    dataset, which are of the target's kind if the dataset has this kind. The last is empty, which
-    leaves only the baseline and the references.
-    """
-    classified = ("utterance_classification", "dialogue_classification", "multi_label")
-
-    def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
-        return [card.name for card in dataset.cards if card.kind in kinds]
-
-    yield {dataset.name: tasks(dataset, classified) for dataset in PACKAGE_DATASETS}
-    alike = {dataset.name: tasks(dataset, (kind,)) for dataset in PACKAGE_DATASETS}
-    whole = {
-        name: some or tasks(d, classified)
-        for d, (name, some) in zip(PACKAGE_DATASETS, alike.items(), strict=True)
-    }
-    yield {name: some[:FEW_SOURCES] for name, some in whole.items()}
-    yield {name: some[:1] for name, some in whole.items()}
-    yield {}
-
-
 def _build_config(
     request: StudyRequest,
     declared: Mapping[str, Any],
     target: str,
-    sources: Mapping[str, list[str]],
-    size: Size,
-    references: Sequence[str],
+    proposal: StudyProposal,
 ) -> dict[str, Any]:
     """Return the config of a study, with paths relative to its folder."""
+    sources, size = proposal.sources, proposal.size
     by_split = declared["files"]
     if not isinstance(by_split, Mapping):  # a declaration that is written by hand
         by_split = {"train": by_split}
@@ -237,11 +201,7 @@ def _build_config(
     tiny = request.release is None
     release = "tiny_world" if tiny else _make_relative(request.folder, request.release or Path())
     purpose = "what to train on before" if sources else "a model for"
-    limits = {
-        key: value
-        for key in ("limit_train", "limit_dev", "limit_test")
-        if (value := getattr(size, key)) is not None
-    }
+    limits = {f"limit_{split}": limit for split, limit in size.limits.items()}
     return {
         "study": f"{purpose} {request.name}/{target}",
         "data": {"release": release},
@@ -257,7 +217,7 @@ def _build_config(
             _describe_model(name, model, request, size)
             for name, model in zip(choose_model_names(request.models), request.models, strict=True)
         ],
-        "references": [*references],
+        "references": [*proposal.references],
         "algorithms": ["baseline", "pretrain_finetune"] if sources else ["baseline"],
         **({"check_baselines": True} if sources else {}),
         "seeds": size.seeds,
@@ -338,26 +298,6 @@ def _infer_family(folder: Path) -> str:
         return "encoder_decoder"
     names = content.get("architectures") or [""]
     return "decoder" if str(names[0]).endswith(("CausalLM", "LMHeadModel")) else "encoder"
-
-
-def _forecast_hours(request: StudyRequest, config: dict[str, Any]) -> float:
-    """Forecast the wall time of a study on this machine in hours."""
-    from tasktransfer.designs import open_study
-    from tasktransfer.operate.forecast.rates import measure_machine_rates
-    from tasktransfer.operate.overview import summarise_study
-    from tasktransfer.training.device import list_devices
-
-    with chdir(request.folder):
-        draft = Path(f".{CONFIG}")
-        try:
-            draft.write_text(format_yaml(config), "utf-8")
-            study = open_study(draft)
-            has_gpu = bool(list_devices())
-            rates = measure_machine_rates("cuda" if has_gpu else "cpu")
-            result = summarise_study(study, None if has_gpu else request.cores, rates)
-            return float(result["estimate"]["total"]["wall_hours"])
-        finally:
-            draft.unlink(missing_ok=True)
 
 
 def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> None:

@@ -217,8 +217,9 @@ def create_study(args: argparse.Namespace) -> None:
     print(f"{args.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     if not written.sources:
         print(
-            f"note: {hours:g} hours are too short for source tasks, so the study only compares a "
-            "trained baseline with simple references. Allow more --hours to compare sources.",
+            f"note: The time budget of {hours:g} h is too short for source tasks, so the study "
+            "only compares a trained baseline with simple references. Allow more --hours to "
+            "compare sources.",
             file=sys.stderr,
         )
     print(

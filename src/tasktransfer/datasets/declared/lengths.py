@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,11 @@ class DialogueLengths:
         """Add the length of a dialogue."""
         self.tokens.append(tokens)
         self.places.append(place)
+
+    def compute_percentile(self, percent: int) -> int:
+        """Return the smallest length that ``percent`` of the dialogues do not exceed, or 0."""
+        ordered = sorted(self.tokens)
+        return ordered[math.ceil(percent * len(ordered) / 100) - 1] if ordered else 0
 
     def set_truncation(self, tasks: dict[str, dict[str, Any]], limit: int) -> list[str]:
         """Set which part of truncated dialogues each task keeps, and return notes on truncation.
