@@ -152,12 +152,13 @@ def _choose_lengths(request: StudyRequest, dialogues: DialogueLengths) -> InputL
 def _count_positions(folder: Path) -> int:
     """Return the number of tokens that a model can read, or a large number if it is unknown.
 
-    RoBERTa and similar models, whose padding token has an id above 0, count positions from this id.
+    Encoders like RoBERTa, whose padding token has the id 1, count positions from this id.
     """
     content = json_text.read_object(folder / "config.json")
     positions = content.get("max_position_embeddings") or content.get("n_positions")
-    padding = content.get("pad_token_id") or -1
-    return positions - padding - 1 if isinstance(positions, int) else MANY_POSITIONS
+    if not isinstance(positions, int):
+        return MANY_POSITIONS
+    return positions - 2 if content.get("pad_token_id") == 1 else positions
 
 
 def find_target(label: str, declared: Mapping[str, Any]) -> str:
