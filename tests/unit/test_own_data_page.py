@@ -26,6 +26,8 @@ PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 LABELS = {
     FINE_TUNED: "fine-tuned with `recipe: auto`",
     f"{FINE_TUNED}, {FITTED}": "fine-tuned with fitted heads",
+    f"{FINE_TUNED}, {LORA}": "fine-tuned with a low-rank adapter (one seed)",
+    f"{FINE_TUNED}, {TRANSFER}": "fine-tuned on DailyDialog's emotions first (one seed)",
     **REFERENCES,
 }
 SECOND_TABLE = ROOT / "docs" / "development" / "own-data-goemotions.csv"
