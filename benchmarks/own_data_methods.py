@@ -64,6 +64,16 @@ MAX_COMMENT_LENGTH = 64
 Document = dict[str, Any]
 
 
+def describe_encoder(model: Path, max_length: int) -> Document:
+    """Return the config entry of an encoder."""
+    return {
+        "name": model.name,
+        "family": "encoder",
+        "checkpoint": str(model.resolve()),
+        "max_length": max_length,
+    }
+
+
 def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Document:
     """Return the config of a study on dialogues of EmpatheticDialogues."""
     own = write_own_data(dialogue.resolve(), folder.resolve())
@@ -77,14 +87,7 @@ def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Documen
             }
         },
         "targets": ["Own/emotion"],
-        "models": [
-            {
-                "name": model.name,
-                "family": "encoder",
-                "checkpoint": str(model.resolve()),
-                "max_length": MAX_LENGTH,
-            }
-        ],
+        "models": [describe_encoder(model, MAX_LENGTH)],
     }
 
 
@@ -102,14 +105,7 @@ def build_goemotions_study(dialogue: Path, model: Path) -> Document:
             }
         },
         "targets": ["GoEmotions/emotion"],
-        "models": [
-            {
-                "name": model.name,
-                "family": "encoder",
-                "checkpoint": str(model.resolve()),
-                "max_length": MAX_COMMENT_LENGTH,
-            }
-        ],
+        "models": [describe_encoder(model, MAX_COMMENT_LENGTH)],
     }
 
 
@@ -248,15 +244,17 @@ def read_variant(folder: Path, size: int, variant: str, target: str) -> pd.DataF
 def describe_trainings(
     tables: tt.Results, about: Mapping[str, Any], algorithm: str
 ) -> dict[str, float]:
-    """Return means and standard deviations of an algorithm's measures, and seconds per run."""
+    """Return means and standard deviations of an algorithm's measures, and means of its runs."""
     scores, runs = tables.scores, tables["transfer_runs"]
     chosen = select_rows(scores[scores["method"] == algorithm], about)
     measures = chosen[chosen["split"] == "test"].groupby("measure")["value"]
-    seconds = select_rows(runs[runs["algorithm"] == algorithm], about)["seconds"]
+    means = select_rows(runs[runs["algorithm"] == algorithm], about)[
+        ["seconds", "dev_score"]
+    ].mean()
     return {
         **measures.mean().to_dict(),
         **measures.std().add_prefix("sd_").to_dict(),
-        "seconds": seconds.mean(),
+        **means.to_dict(),
     }
 
 
