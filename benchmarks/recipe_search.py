@@ -42,9 +42,10 @@ from tasktransfer.designs import load_config
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import read_split
 from tasktransfer.models.encoder import Encoder
-from tasktransfer.models.fitted_heads import fit_heads, select_fitted_tasks
+from tasktransfer.models.fitted_heads import fit_heads
 from tasktransfer.models.load import Loading, load_model
 from tasktransfer.models.parts import load_trained_state
+from tasktransfer.tasks.initial_heads import select_fitted_tasks
 from tasktransfer.training.evaluate import evaluate_split
 from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.loop import train

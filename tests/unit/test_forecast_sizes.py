@@ -15,6 +15,7 @@ from tasktransfer.core.nodes.data import FRACTION, SAMPLED
 from tasktransfer.datasets import DATASETS
 from tasktransfer.designs import open_study
 from tasktransfer.files.json_text import read_tensor_shapes
+from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.sizes import Sizes, estimate_truncated_mean
 from tasktransfer.results.study import Study
@@ -89,6 +90,23 @@ def test_samples_of_dialogues_have_a_fraction_of_the_instances(paper: Study) -> 
         assert part.instances == factor * everything.instances
         assert part.tokens == pytest.approx(factor * everything.tokens, rel=0.01)
         assert sizes.count_instances(sampled, "dialogue_nli", split, 400) == part.instances
+
+
+def test_fitted_heads_read_train_once_and_dev_before_the_first_update(paper: Study) -> None:
+    stage = stage_of(paper, "ER")
+    assert stage.model.family == "encoder"
+    fitted = replace(stage, training=replace(stage.training, head_initialization="auto"))
+    estimates = Estimates(paper, "cpu")
+    plain, cost = (estimates.estimate_cost(each) for each in (stage, fitted))
+    train, dev = (
+        estimates.sizes.measure_split(stage, "emotion_recognition", split)
+        for split in ("train", "dev")
+    )
+    assert cost.evaluated_tokens - plain.evaluated_tokens == train.tokens + dev.tokens
+    assert cost.seconds > plain.seconds
+    dialogues = stage_of(paper, "TC")  # labels dialogues
+    not_fitted = replace(dialogues, training=fitted.training)
+    assert estimates.estimate_cost(not_fitted) == estimates.estimate_cost(dialogues)
 
 
 def test_prepared_and_encoded_data_is_counted() -> None:

@@ -31,15 +31,15 @@ from tasktransfer.errors import ModelError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import fit_heads, fit_logistic_regression, select_fitted_tasks
+from tasktransfer.models.fitted_heads import fit_heads, fit_logistic_regression
 from tasktransfer.models.heads import Head
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.initial_heads import select_fitted_tasks
 from tasktransfer.training import selection
 from tasktransfer.training.loop import Trained
 from tasktransfer.training.optimisers import create_optimiser
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.schedules import create_scheduler
-from tasktransfer.training.starts import list_new_heads
 
 TASK = get_task("DailyDialog", "emotion_recognition")
 PLAIN = Training(epochs=2, batch_size=2, learning_rate=1e-3, dropout=0.3)
@@ -276,13 +276,13 @@ def test_auto_fits_the_heads_of_tasks_that_label_turns() -> None:
 def test_only_heads_without_an_earlier_training_are_new() -> None:
     both = small_stage("a", "b", kind="multitask")
     after = small_stage("b", kind="finetune")
-    assert list_new_heads(both) == ("a", "b")
-    assert list_new_heads(replace(after, starts=(Start(both),))) == ()
-    assert list_new_heads(replace(after, starts=(Start(small_stage("a")),))) == ("b",)
+    assert both.new_heads == ("a", "b")
+    assert replace(after, starts=(Start(both),)).new_heads == ()
+    assert replace(after, starts=(Start(small_stage("a")),)).new_heads == ("b",)
     encoder = Start(both, parts=("encoder",))
-    assert list_new_heads(replace(after, starts=(encoder,))) == ("b",)
+    assert replace(after, starts=(encoder,)).new_heads == ("b",)
     head = Start(both, parts=("head.a",), into=("head.b",))
-    assert list_new_heads(replace(after, starts=(head,))) == ()
+    assert replace(after, starts=(head,)).new_heads == ()
 
 
 # --- round 0 --------------------------------------------------------------------------------------

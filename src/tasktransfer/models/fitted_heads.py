@@ -12,34 +12,14 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tasktransfer.core.specs import HeadInitialization
 from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.encoder_inputs import get_labels
 from tasktransfer.models.heads import Head, compute_label_loss
-from tasktransfer.tasks.card import Task, TaskKind
+from tasktransfer.tasks.card import Task
 
-FITTED: Mapping[HeadInitialization, tuple[TaskKind, ...]] = {
-    "random": (),
-    "auto": ("utterance_classification",),
-    # Each output of these heads scores one label.
-    "logistic_regression": (
-        "utterance_classification",
-        "dialogue_classification",
-        "multi_label",
-        "multi_output",
-    ),
-}
-"""Kinds of tasks whose heads are fitted, by ``Training.head_initialization``."""
 MAX_STEPS = 300
 """Maximum number of L-BFGS iterations."""
-
-
-def select_fitted_tasks(
-    tasks: Mapping[str, Task], initialization: HeadInitialization
-) -> dict[str, Task]:
-    """Return the tasks whose heads are fitted. The heads of other tasks start at random."""
-    return {name: task for name, task in tasks.items() if task.kind in FITTED[initialization]}
 
 
 def fit_heads(
@@ -50,7 +30,7 @@ def fit_heads(
     Biases are not regularised.
 
     Args:
-        tasks: result of ``select_fitted_tasks``.
+        tasks: result of ``initial_heads.select_fitted_tasks``.
         splits: training splits by task.
         tokens: tokens per micro-batch.
     """

@@ -28,7 +28,6 @@ from tasktransfer.encoding.encoded import EncodedSplit
 from tasktransfer.errors import TrainingError
 from tasktransfer.metrics.measures import Measure
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import select_fitted_tasks
 from tasktransfer.models.parts import (
     Tensors,
     copy_trained_state,
@@ -36,6 +35,7 @@ from tasktransfer.models.parts import (
     load_trained_state,
 )
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.initial_heads import select_fitted_tasks
 from tasktransfer.training.ahead import UpdatePreparer
 from tasktransfer.training.gradients import set_gradients, set_pair_gradients
 from tasktransfer.training.half_weights import HalfWeights

@@ -25,7 +25,7 @@ from tasktransfer.encoding.manifest import is_synthetic, read_manifest
 from tasktransfer.errors import DataError
 from tasktransfer.models.encoder import Encoder
 from tasktransfer.models.family import FamilyModel
-from tasktransfer.models.fitted_heads import fit_heads, select_fitted_tasks
+from tasktransfer.models.fitted_heads import fit_heads
 from tasktransfer.models.parts import load_trained_state
 from tasktransfer.results.artefacts import compute_checksums
 from tasktransfer.results.records import write_record
@@ -40,6 +40,7 @@ from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.schema import Record, RowsFile
 from tasktransfer.results.state import RECORD
 from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.initial_heads import select_fitted_tasks
 from tasktransfer.training.energy import start_energy_meter
 from tasktransfer.training.evaluate import Evaluation, evaluate_split
 from tasktransfer.training.hardware import Hardware
@@ -56,7 +57,7 @@ from tasktransfer.training.record import (
 from tasktransfer.training.resume import Snapshots, TrainingState, read_min_seconds
 from tasktransfer.training.samplers import Schedule
 from tasktransfer.training.setup import Setup
-from tasktransfer.training.starts import list_new_heads, list_tasks, load_start
+from tasktransfer.training.starts import list_tasks, load_start
 from tasktransfer.training.tracking import open_tracker
 
 
@@ -216,7 +217,7 @@ def _fit_new_heads(
     """
     if not isinstance(model, Encoder):
         return
-    new = {name: tasks[name] for name in list_new_heads(stage)}
+    new = {name: tasks[name] for name in stage.new_heads}
     new = select_fitted_tasks(new, stage.training.head_initialization)
     setup.eval_budget.run_within_memory(
         lambda tokens: fit_heads(model, new, splits, tokens), undo=lambda: None

@@ -81,14 +81,3 @@ def list_tasks(stage: Stage) -> dict[str, Task]:
     follow it.
     """
     return {name: get_task(stage.dataset, name) for name in stage.tasks}
-
-
-def list_new_heads(stage: Stage) -> tuple[str, ...]:
-    """Return the training tasks whose heads are not copied from an earlier stage."""
-    trained: set[str] = set()
-    for start in stage.starts:
-        if start.stage is not None:
-            copied = start.into or start.parts
-            named = {part.removeprefix("head.") for part in copied}
-            trained |= named if copied else set(start.stage.train_tasks)
-    return tuple(task for task in stage.train_tasks if task not in trained)

@@ -267,6 +267,17 @@ class Stage:
         """Sorted tasks of the stage's training, selection and tests."""
         return tuple(sorted({*self.train_tasks, *self.measured_on, *self.tested}))
 
+    @property
+    def new_heads(self) -> tuple[str, ...]:
+        """Training tasks whose heads are not copied from an earlier stage."""
+        trained: set[str] = set()
+        for start in self.starts:
+            if start.stage is not None:
+                copied = start.into or start.parts
+                named = {part.removeprefix("head.") for part in copied}
+                trained |= named if copied else set(start.stage.train_tasks)
+        return tuple(task for task in self.train_tasks if task not in trained)
+
     def keeps_round(self, number: int) -> bool:
         """Return whether the parameters of a round are kept even if it is not the best."""
         return any(selection.keeps_round(number) for selection in self.selections)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Fit, Node, Stage
+from tasktransfer.datasets import get_task
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast.model_size import compute_model_size
 from tasktransfer.operate.forecast.other_nodes import OtherNodeEstimates
@@ -39,6 +40,7 @@ from tasktransfer.operate.forecast.speed import (
 )
 from tasktransfer.results.node_folders import LAYER, get_layer_folder_name
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.initial_heads import select_fitted_tasks
 from tasktransfer.training.device import list_devices
 
 MICRO_BATCH = 1024
@@ -79,8 +81,8 @@ class Cost:
     """Estimated cost of one training.
 
     ``samples``, ``tokens``: totals over all epochs, as in a record. ``evaluated``: predicted units,
-    on dev after every epoch and on test once. ``checkpoint``: bytes of the checkpoint.
-    ``results``: bytes of record, log and predictions.
+    on dev after every round, on test once, and on the training instances of fitted heads once.
+    ``checkpoint``: bytes of the checkpoint. ``results``: bytes of record, log and predictions.
     """
 
     samples: int
@@ -278,10 +280,18 @@ class Estimates:
         )
 
     def _iterate_evaluations(self, stage: Stage) -> Iterator[tuple[Volume, int]]:
-        """Yield each evaluated volume with the number of its evaluations."""
-        rounds = self._count_rounds(stage)
+        """Yield each evaluated volume with the number of its evaluations.
+
+        The training instances on which a new head is fitted are evaluated once.
+        """
+        fitted = _list_fitted_tasks(stage)
+        starts_at_zero = stage.keeps_round(0) or all(task in fitted for task in stage.measured_on)
+        rounds = self._count_rounds(stage) + int(starts_at_zero)
         for task in stage.measured_on:
-            yield self.sizes.measure_split(stage, task, "dev"), rounds + int(stage.keeps_round(0))
+            yield self.sizes.measure_split(stage, task, "dev"), rounds
+        for task in stage.new_heads:
+            if task in fitted:
+                yield self.sizes.measure_split(stage, task, "train"), 1
         for task in stage.tested:
             yield self.sizes.measure_split(stage, task, "test"), 1
 
@@ -338,3 +348,11 @@ class Estimates:
         words = 0 if stage.model.family == "encoder" else 3 * size.vocabulary
         activations = 4 * MICRO_BATCH * (size.layers * a_layer + words) / MEGABYTE
         return PROCESS_MB["cpu"] + 2 * weights + 4 * moving + activations
+
+
+def _list_fitted_tasks(stage: Stage) -> Collection[str]:
+    """Return the tasks whose heads are fitted before the first update, if they are new."""
+    if stage.model.family != "encoder":
+        return ()
+    tasks = {name: get_task(stage.dataset, name) for name in stage.tasks}
+    return select_fitted_tasks(tasks, stage.training.head_initialization)
