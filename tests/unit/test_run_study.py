@@ -18,7 +18,9 @@ from tasktransfer.cli.run_study import (
     TimeLeft,
     build_snakemake_arguments,
     follow_snakemake,
+    format_output_paths,
 )
+from tasktransfer.designs import get_design
 from tasktransfer.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -70,6 +72,15 @@ def test_the_forecast_is_stated_before_and_compared_after_the_run(
     assert forecast.format_comparison(0.21 * 3600) == "took 0.21 h; forecast 0.25 h"
     assert follow_snakemake(["--no-such-option"], study, forecast)[0] != 0
     assert "took" not in capsys.readouterr().err
+
+
+def test_only_existing_outputs_are_listed() -> None:
+    study = opened()
+    design = get_design(study.config)
+    assert format_output_paths(study, design) == ""  # for example after --until fit
+    Path(study.report).parent.mkdir(parents=True, exist_ok=True)
+    Path(study.report).write_text("")
+    assert format_output_paths(study, design) == f"report:  {study.report}\n"
 
 
 def test_the_time_left_begins_with_the_forecast() -> None:

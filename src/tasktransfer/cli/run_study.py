@@ -218,7 +218,9 @@ def format_output_paths(study: Study, design: Design) -> str:
         "figures:": study.figures if outputs.figures else None,
         "tables:": study.tables if outputs.tables else None,
     }
-    return "".join(f"{name:9}{place}\n" for name, place in places.items() if place)
+    return "".join(
+        f"{name:9}{place}\n" for name, place in places.items() if place and Path(place).exists()
+    )
 
 
 # --- Snakemake's output as one line -------------------------------------------------------------
