@@ -40,12 +40,7 @@ from tasktransfer.designs.transfer.figures.task_properties import (
 )
 from tasktransfer.designs.transfer.shown import FIGURES, PLOTS
 from tasktransfer.present.kit.paper import read_caption
-from tasktransfer.present.kit.style import (
-    choose_log_ticks,
-    fold_name,
-    format_signed,
-    get_series_look,
-)
+from tasktransfer.present.kit.style import get_series_look
 from tasktransfer.results.frames import Frames
 
 ER, TC, DNLI = "emotion_recognition", "topic_classification", "dialogue_nli"
@@ -420,28 +415,3 @@ def test_task_types_are_those_of_the_paper(shared: Path) -> None:
     for row in published.itertuples():
         assert get_task_type(row.dataset, row.task) == row.task_type
     assert get_task_type("Friends", "a_task_of_my_own") == "other"
-
-
-# --- style ----------------------------------------------------------------------------------------
-
-
-def test_ticks_of_logarithmic_axes_are_round_and_few() -> None:
-    assert choose_log_ticks(0.02, 50) == [0.1, 1.0, 10.0]
-    assert choose_log_ticks(100, 1000) == [100.0, 200.0, 500.0, 1000.0]
-    assert choose_log_ticks(120, 196) == [120, 196]
-    assert choose_log_ticks(7, 7) == [7]
-
-
-def test_long_names_are_folded() -> None:
-    assert fold_name("bert-base", 2, 10) == "bert-base"
-    assert fold_name("an-organisation/bert-base-uncased", 1.5, 10) == (
-        "an-organisation/\nbert-base-uncased"
-    )
-    assert fold_name("Multitask → fine-tune", 1, 10) == "Multitask →\nfine-tune"
-    assert max(map(len, fold_name("x" * 50, 1, 10).split("\n"))) <= 12
-
-
-def test_signed_numbers() -> None:
-    assert [format_signed(x) for x in (1.26, -0.04, 0.0, -3.0, 1234.5)] == [
-        "+1.3", "0.0", "0.0", "−3.0", "+1234",
-    ]  # fmt: skip

@@ -1,3 +1,5 @@
+"""The heatmap, the bars of several sources and the effects: cells, colours, marks and legend."""
+
 from __future__ import annotations
 
 from collections import Counter
@@ -39,8 +41,6 @@ from tasktransfer.present.kit.style import (
     MISSING,
     NEUTRAL,
     NOT_PLANNED,
-    compute_colour_limit,
-    compute_improvement_limit,
     save_figure,
 )
 from tasktransfer.results.frames import Frames
@@ -359,33 +359,6 @@ def test_no_text_overlaps_or_is_cut_at_paper_scale(tmp_path: Path) -> None:
     assert len(shown) == 3 * len(ALGORITHMS)
     cell = shown[0].get_window_extent().width / 10
     assert max(text.get_window_extent().width for axes in shown for text in axes.texts) < cell
-
-
-def test_colour_limits_are_round_and_ignore_one_outlier() -> None:
-    assert compute_colour_limit(np.array([np.nan])) == 1.0
-    assert compute_colour_limit(np.array([-12.0, 8.0])) == 20.0
-    assert compute_colour_limit(np.array([5.0] * 99 + [900.0])) == 5.0
-    assert compute_colour_limit(np.array([-1000.0, 1000.0])) == 1000.0
-    assert compute_colour_limit(np.array([])) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("improvements", "limit"),
-    [
-        ([5.0, -8.0, 954.5], 20.0),
-        ([2.2, -26.3, 54.6, -100.0, 365.2, 954.5, 605.0], 100.0),
-        ([3.0, -4.0, 6.0, -2.0, 5.0, 1.0, 2.0, -3.0, 954.5], 20.0),
-        ([-100.0, 954.5], 100.0),
-        ([300.0] * 40, 100.0),
-        ([0.0, 0.0, np.nan, 0.2], 1.0),
-        ([0.0, -53.4], 100.0),
-        ([0.0, 0.0, 0.0, -53.4], 10.0),
-    ],
-)
-def test_limits_of_improvements_are_robust_in_small_studies(
-    improvements: list[float], limit: float
-) -> None:
-    assert compute_improvement_limit(np.array(improvements)) == limit
 
 
 def test_multi_source_bars_beside_their_singles(tmp_path: Path, whole: Frames) -> None:
