@@ -2,16 +2,18 @@
 
     python benchmarks/recipe_search.py FOLDER --model models/all-MiniLM-L6-v2 \\
         --feta ../shared/feta --dialogue ../shared/dialogue \\
-        --log docs/development/recipe-search.csv
+        --log docs/development/recipe-search.csv --part seeds
 
 Trains one model on four tasks: three of FETA's (few-sample split), and the emotion of dialogues of
 EmpatheticDialogues, declared as a user's own data. One factor is changed at a time around a base.
 No test split is read. Each finished training run is a line of the log, and is not repeated, so that
-the search can be stopped and resumed at any time. ``--tasks`` and ``--first`` limit it to a part.
+the search can be stopped and resumed at any time. ``--tasks`` limits the tasks.
 
-The most informative settings come first: ten seeds of the base with 300 instances, then five seeds
-of gradient clipping, pooling and the initialization of heads, then other sizes and the other
-factors. Training a model with 22M weights once takes two to four minutes on one core.
+``--part`` selects the settings. With 300 instances: ten ``seeds`` of the base; learning ``rates``;
+five seeds of other ``factors``, which are gradient clipping, pooling, and the initial weights and
+the learning rate of heads; and ``lengths``, with other schedules, batch sizes and weight decays.
+``sizes`` trains on 100, 500 and 1,000 instances. Training a model with 22M weights once takes two
+to four minutes on one core.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from io import StringIO
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -93,32 +94,48 @@ NO_CLIPPING = 1e6
 """Maximum gradient norm that no gradient reaches."""
 
 
-def list_settings(kind: str) -> Iterator[tuple[int, Setting, int]]:
-    """Yield (training instances, setting, seed), the most informative first."""
+def list_settings(kind: str, part: str) -> Iterator[tuple[int, Setting, int]]:
+    """Yield (training instances, setting, seed) of a part of the search."""
     base = BASES[kind]
-    yield from ((300, base, seed) for seed in range(10))
+    if part == "seeds":
+        yield from ((300, base, seed) for seed in range(10))
+    elif part == "rates":
+        rates = (base.learning_rate * factor for factor in (1 / 3, 2 / 3, 1, 5 / 3, 3))
+        yield from ((300, replace(base, learning_rate=float(f"{r:.3g}")), 0) for r in rates)
+    elif part == "factors":
+        changes = list_factors(base)
+        yield from ((300, replace(base, **change), seed) for seed in range(5) for change in changes)
+    elif part == "lengths":
+        yield from ((300, replace(base, **change), 0) for change in LENGTHS)
+    else:
+        few: list[dict[str, Any]] = [{}, {"updates": 150}, {"updates": 600}]
+        yield from (
+            (size, replace(base, **change), 0) for size in (100, 1000, 500) for change in few
+        )
+
+
+PARTS = ("seeds", "rates", "factors", "lengths", "sizes")
+LENGTHS: tuple[dict[str, Any], ...] = (
+    {"updates": 150},
+    {"updates": 600},
+    {"schedule": "constant", "warmup": 0.0},
+    {"schedule": "cosine"},
+    {"warmup": 0.0},
+    {"batch_size": 32},
+    {"batch_size": 8},
+    {"weight_decay": 0.0},
+)
+"""Changes of the length of training, and of schedule, batch size and weight decay."""
+
+
+def list_factors(base: Setting) -> list[dict[str, Any]]:
+    """Return changes of gradient clipping, and of what an encoder's heads read and start from."""
     factors: list[dict[str, Any]] = [{"max_grad_norm": NO_CLIPPING}]
     if base.reads == "turn":
         factors += [{"reads": reads} for reads in ("mean", "pooler", "first_token")]
         factors += [{"head_initialization": other} for other in ("random", "logistic_regression")]
-    yield from ((300, replace(base, **change), seed) for seed in range(5) for change in factors)
-    rates = [base.learning_rate * factor for factor in (1 / 3, 2 / 3, 5 / 3)]
-    changes: list[dict[str, Any]] = [
-        *({"learning_rate": float(f"{rate:.3g}")} for rate in rates),
-        {"updates": 150},
-        {"updates": 600},
-        {"schedule": "constant", "warmup": 0.0},
-        {"batch_size": 32},
-        {"batch_size": 8},
-        {"schedule": "cosine"},
-        {"warmup": 0.0},
-        {"head_learning_rate": 10 * base.learning_rate},
-        {"weight_decay": 0.0},
-    ]
-    for size in (100, 1000, 500):
-        yield from ((size, replace(base, **change), 0) for change in ({}, *changes[:5]))
-    yield from ((300, replace(base, **change), 0) for change in changes)
-    yield from ((100, base, seed) for seed in range(1, 10))
+    factors.append({"head_learning_rate": 10 * base.learning_rate})
+    return factors
 
 
 def adapt_setting(setting: Setting, card: Task) -> Setting:
@@ -319,7 +336,7 @@ def search(chosen: argparse.Namespace) -> None:
         with log.open("w", encoding="utf-8", newline="") as out:
             csv.writer(out, lineterminator="\n").writerow([*KEY, *RESULT])
     kind = f"{chosen.family}-lora" if chosen.lora else chosen.family
-    for size, planned, seed in islice(list_settings(kind), chosen.first):
+    for size, planned, seed in list_settings(kind, chosen.part):
         for dataset, task in TASKS:
             if chosen.tasks and task not in chosen.tasks:
                 continue
@@ -356,7 +373,7 @@ def main() -> None:
     parser.add_argument(
         "--tasks", nargs="+", choices=sorted({task for _, task in TASKS}), help="only these tasks"
     )
-    parser.add_argument("--first", type=int, help="number of settings, the most valuable first")
+    parser.add_argument("--part", choices=PARTS, default="seeds", help="default: seeds")
     parser.add_argument("--log", type=Path, help="default: FOLDER/recipe-search.csv")
     search(parser.parse_args())
 
