@@ -115,6 +115,7 @@ def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
         "the baseline of this task has 45.0 and TF-IDF with logistic regression has 45.0"
         in sentence
     )
+    assert sentence.endswith("To train the transfers anyway, set check_baselines: false.")
 
 
 def test_a_target_that_no_reference_predicts_keeps_its_transfers(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pandas as pd
 import pytest
@@ -12,6 +13,10 @@ from report_results import Asked, make_results
 from tasktransfer.designs.transfer.figures.forest import (
     explain_hollow_intervals,
     has_hollow_interval,
+)
+from tasktransfer.designs.transfer.report.advice import (
+    describe_better_transfers,
+    select_transfer_targets,
 )
 from tasktransfer.designs.transfer.report.answer import write_answer
 from tasktransfer.designs.transfer.report.blocks import (
@@ -33,6 +38,7 @@ from tasktransfer.designs.transfer.report.targets import (
 from tasktransfer.designs.transfer.runs import format_task_name
 from tasktransfer.present.numbers import format_signed
 from tasktransfer.results.frames import Frames
+from tasktransfer.results.study import Study
 
 NAN = float("nan")
 A, B, C = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -151,6 +157,44 @@ def test_a_study_whose_baselines_have_not_learned_makes_no_claim() -> None:
         "test instances (q ≤ 0.05)."
     )
     assert "Averaged" not in answer and "→" not in answer
+
+
+def test_only_targets_of_transfers_count() -> None:
+    runs = [
+        SimpleNamespace(method=PRE, about={"dataset": "DailyDialog", "target": A, "sources": (C,)}),
+        SimpleNamespace(method="baseline", about={"dataset": "DailyDialog", "target": B}),
+    ]
+    study = SimpleNamespace(config=RESULTS.study.config, plan=SimpleNamespace(runs=runs))
+    states = with_states("not better", "not better", "learned")
+    of_a = select_transfer_targets(states["references"], cast(Study, study))
+    assert list(of_a["target"]) == [A]
+    assert select_transfer_targets(states["references"], RESULTS.study).equals(states["references"])
+
+
+def list_methods(*rows: tuple[str, str | None, float, bool, float, float, float, float]) -> Any:
+    """Return compared methods of a target: method, variant, score, recommended, delta, ends, q."""
+    names = [
+        *("method", "variant", "score", "recommended", "delta", "delta_low", "delta_high", "q")
+    ]
+    return pd.DataFrame(rows, columns=names).assign(dataset="D", target="x", model="m")
+
+
+def test_a_transfer_that_beats_all_references_is_named_although_the_baseline_does_not() -> None:
+    compared = compare(("x", 39.0, "not better"), ("z", 70.0, "learned"))
+    transfer = ("transfer", f"{PRE}:Sources/kin", 60.0, True, NAN, NAN, NAN, NAN)
+    frequent = ("most_frequent", None, 20.0, False, -40.0, -45.0, -35.0, 0.001)
+    tfidf = ("tfidf_logistic", None, 40.0, False, -20.0, -25.0, -14.0, 0.01)
+    assert [*describe_better_transfers(list_methods(frequent, tfidf, transfer), compared)] == [
+        "Transfer is nevertheless significantly better than every simple reference for D/x (from "
+        "Sources/kin, Pre-train → fine-tune: +20.0 [+14.0, +25.0] points over TF-IDF with logistic "
+        "regression). A baseline that is trained for longer might gain as much."
+    ]
+    not_sure = (*tfidf[:-1], 0.06)
+    assert not [*describe_better_transfers(list_methods(frequent, not_sure, transfer), compared)]
+    not_chosen = (*transfer[:3], False, *transfer[4:])
+    assert not [*describe_better_transfers(list_methods(frequent, tfidf, not_chosen), compared)]
+    learned = compare(("x", 50.0, "learned"))
+    assert not [*describe_better_transfers(list_methods(frequent, tfidf, transfer), learned)]
 
 
 def test_claims_are_about_targets_whose_baselines_have_learned() -> None:

@@ -15,10 +15,14 @@ import yaml
 
 from benchmarks.planted_own_data import (
     FOUND,
+    NONE,
+    RECOMMENDED,
     TRUTH,
+    UNLEARNED,
     WORLDS,
     build_config,
     generate_dialogues,
+    is_right,
     sample_words,
     write_study,
 )
@@ -62,6 +66,19 @@ def test_a_world_is_a_study(world: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert len([run for run in runs if run.about["sources"]]) == 2
 
 
+def test_an_answer_is_right_only_if_it_recommends_what_helps() -> None:
+    unlearned = f"{UNLEARNED}. For Tickets/intent, use TF-IDF with logistic regression (score 79)."
+    found = f"{UNLEARNED}. For Tickets/intent, {RECOMMENDED} (pretrain_finetune) (score 98.1)."
+    other = f"{UNLEARNED}. For Tickets/intent, use transfer from Sources/mood (pretrain_finetune)."
+    assert [is_right("helped", text) for text in (found, f"{FOUND}: +30", NONE, other)] == [
+        *(True, True, False, False)
+    ]
+    for world in ("unhelped", "scrambled", "crippled"):
+        assert is_right(world, unlearned)
+        assert not any(is_right(world, text) for text in (found, FOUND, other))
+    assert is_right("unhelped", NONE) and not is_right("crippled", NONE)
+
+
 def answers(cells: pd.DataFrame, world: str) -> list[str]:
     """Return the answers of the studies of a kind of world."""
     runs = pd.DataFrame(columns=["dataset", "model", "algorithm", "source", "target", "seconds"])
@@ -69,7 +86,7 @@ def answers(cells: pd.DataFrame, world: str) -> list[str]:
     return [" ".join(describe_first_sources(group, runs)) for _, group in of_world]
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", TRUTH)
 def test_the_truth_is_found_in_four_of_five(world: str) -> None:
     said = answers(pd.read_csv(CELLS), world)
     assert len(said) == 5

@@ -185,7 +185,8 @@ def describe_skipped_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
                 f"No transfer to {row['dataset']}/{row['target']}{model} is trained "
                 "(check_baselines): on the dev split, the baseline of this task has "
                 f"{row['dev_score']:.1f} and {REFERENCES[row['reference']]} has "
-                f"{row['reference_dev_score']:.1f}."
+                f"{row['reference_dev_score']:.1f}. To train the transfers anyway, set "
+                "check_baselines: false."
             )
 
 

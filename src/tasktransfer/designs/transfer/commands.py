@@ -138,6 +138,7 @@ def list_baseline_warnings(study: Study) -> list[str]:
     Empty if all of them have, or if the study has no references.
     """
     from tasktransfer.core.references import LEARNED
+    from tasktransfer.designs.transfer.report.advice import select_transfer_targets
     from tasktransfer.designs.transfer.report.learned import (
         describe_better_baselines,
         describe_unlearned_baselines,
@@ -148,7 +149,7 @@ def list_baseline_warnings(study: Study) -> list[str]:
     if not written or not any(map(is_reference, study.plan.runs)):
         return []
     references = read_frames(study, FRAMES, ABOUT)["references"]
-    best = references[references["is_best"]]
+    best = select_transfer_targets(references[references["is_best"]], study)
     if (best["state"] == LEARNED).all():
         return []
     has_sources = any(is_transfer(run) and run.method != BASELINE for run in study.plan.runs)
@@ -163,8 +164,7 @@ def recommend_methods(study: Study) -> list[str]:
 
     Empty for a study that compares no methods.
     """
-    from tasktransfer.designs.transfer.report.advice import describe_methods
-    from tasktransfer.designs.transfer.report.answer import select_own_targets
+    from tasktransfer.designs.transfer.report.advice import describe_methods, select_own_targets
     from tasktransfer.results.frame_files import read_frames
 
     if not Path(study.tables, "methods.parquet").is_file() or not compares_methods(study):

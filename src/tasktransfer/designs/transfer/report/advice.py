@@ -1,7 +1,8 @@
 """Sentences that recommend a source to train on first, and a method, with the evidence.
 
 Sentences on sources state the gain, its uncertainty, and the seeds or test dialogues that a
-significant result would need.
+significant result would need. Another sentence names transfers that beat all references although
+the baseline of their target has not learned.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from tasktransfer.core.references import (
     METHODS,
     MOST_FREQUENT,
     PROMPTED,
+    REFERENCES,
     TRANSFER,
     format_method_label,
 )
+from tasktransfer.datasets import DATASETS
+from tasktransfer.designs.transfer.choices import read_checked_targets
 from tasktransfer.designs.transfer.dataset_section import is_foreign
-from tasktransfer.designs.transfer.report.learned import CollapsedRuns
-from tasktransfer.designs.transfer.runs import BASELINE, get_algorithm_label
+from tasktransfer.designs.transfer.frames import METHODS as METHOD_COLUMNS
+from tasktransfer.designs.transfer.report.learned import CollapsedRuns, select_unlearned_baselines
+from tasktransfer.designs.transfer.runs import BASELINE, get_algorithm_label, is_transfer
 from tasktransfer.errors import format_quantity
 from tasktransfer.present.numbers import (
     DIFFERENCES,
@@ -33,7 +38,11 @@ from tasktransfer.present.numbers import (
     format_signed,
     format_value_with_interval,
     is_missing,
+    join_names,
 )
+from tasktransfer.results.frames import Frames
+from tasktransfer.results.store import build_frame
+from tasktransfer.results.study import Study
 
 FEW_TARGETS = 2
 MOST_RUNS = 1000
@@ -45,6 +54,8 @@ ONE_RUN = (
 )
 LEAST_RATIO = 1.5
 """Smallest ratio of training times that a sentence mentions."""
+MOST_NAMED = 8
+"""Maximum number of transfers in a sentence."""
 PERFECT = 100 - 1e-9
 """Score of a method whose predictions are all correct."""
 Row = Mapping[Any, Any]
@@ -187,6 +198,39 @@ def _estimate_seconds(runs: pd.DataFrame, cell: Mapping[str, Any]) -> float:
     return float(either.groupby(["algorithm", "source"])["seconds"].mean().sum())
 
 
+def get_methods(frames: Frames) -> pd.DataFrame:
+    """Return the frame of compared methods, which is empty in a study without one."""
+    return frames.get("methods", build_frame([], METHOD_COLUMNS))
+
+
+def select_own_targets(frames: Frames) -> pd.DataFrame:
+    """Return the rows of compared methods for targets in the user's own files."""
+    methods = select_transfer_targets(get_methods(frames), frames.study)
+    own = [name for name in methods["dataset"].unique() if DATASETS[name].has_own_files]
+    return methods[methods["dataset"].isin(own)]
+
+
+def select_transfer_targets(table: pd.DataFrame, study: Study) -> pd.DataFrame:
+    """Return the rows of a table whose tasks are targets of transfers, not only sources.
+
+    Targets whose transfers were skipped by ``check_baselines`` are kept. All rows are returned if
+    the study has no transfers.
+
+    Args:
+        table: a table with the columns dataset and target, which may be empty.
+    """
+    if table.empty:
+        return table
+    checked = read_checked_targets(study.config.results) or ()
+    places = {(row["dataset"], row["target"]) for row in checked}
+    runs = (run.about for run in study.plan.runs if is_transfer(run) and run.method != BASELINE)
+    places |= {(about["dataset"], about["target"]) for about in runs}
+    if not places:
+        return table
+    is_target = [place in places for place in zip(table["dataset"], table["target"], strict=True)]
+    return table[is_target]
+
+
 def describe_methods(methods: pd.DataFrame) -> Iterator[str]:
     """Yield one sentence per target on the recommended method.
 
@@ -286,3 +330,40 @@ def _compare_cost(row: Row, chosen: Row) -> str:
     ratio = spent / least
     times = f"{ratio:.1f}" if ratio < 10 else f"{float(f'{ratio:.2g}'):,.0f}"
     return f" and takes {times} times as long to train"
+
+
+def describe_better_transfers(methods: pd.DataFrame, compared: pd.DataFrame) -> Iterator[str]:
+    """Yield a sentence on transfers that beat all references although the baseline does not.
+
+    Args:
+        methods: columns of ``frames.METHODS``.
+        compared: result of ``compare_with_best_reference``.
+    """
+    named = []
+    for place in select_unlearned_baselines(compared).to_dict("records"):
+        is_own = (methods["dataset"] == place["dataset"]) & (methods["target"] == place["target"])
+        rows = methods[is_own]
+        chosen = rows[rows["recommended"] & (rows["method"] == TRANSFER)]
+        references = rows[rows["method"].isin(REFERENCES)]
+        is_worse = (references["delta"] < 0) & (references["q"] <= MOST_Q)
+        if len(chosen) and chosen["model"].iloc[0] == place["model"] and is_worse.all():
+            named.append(_describe_better_transfer(chosen.to_dict("records")[0], references))
+    if named:
+        yield (
+            "Transfer is nevertheless significantly better than every simple reference for "
+            f"{join_names(named, MOST_NAMED)}. A baseline that is trained for longer might "
+            "gain as much."
+        )
+
+
+def _describe_better_transfer(chosen: Mapping[Any, Any], references: pd.DataFrame) -> str:
+    """Describe a transfer, and its gain over the best of a target's references."""
+    algorithm, _, source = str(chosen["variant"]).partition(":")
+    best = max(references.to_dict("records"), key=lambda row: row["score"])
+    gain = format_value_with_interval(
+        *(-best["delta"], -best["delta_high"], -best["delta_low"]), "+.1f", DIFFERENCES
+    )
+    return (
+        f"{chosen['dataset']}/{chosen['target']} (from {source}, {get_algorithm_label(algorithm)}: "
+        f"{gain} points over {REFERENCES[best['method']]})"
+    )

@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tasktransfer.datasets import DATASETS
 from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.algorithms import LONGER_BASELINE
 from tasktransfer.designs.transfer.choices import (
     describe_skipped_targets,
     read_checked_targets,
 )
-from tasktransfer.designs.transfer.frames import MEAN, METHODS
+from tasktransfer.designs.transfer.frames import MEAN
 from tasktransfer.designs.transfer.report.advice import (
     ONE_RUN,
+    describe_better_transfers,
     describe_first_sources,
     describe_methods,
+    get_methods,
+    select_own_targets,
+    select_transfer_targets,
 )
 from tasktransfer.designs.transfer.report.learned import (
     CollapsedRuns,
@@ -63,11 +66,12 @@ def write_answer(frames: Frames) -> list[str]:
     dialogues, the best source, the mean effects and the significant cells.
     """
     advice = [*describe_methods(select_own_targets(frames))]
-    compared = compare_with_best_reference(frames)
+    compared = select_transfer_targets(compare_with_best_reference(frames), frames.study)
     checked = read_checked_targets(frames.study.config.results) or ()
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
     unlearned = [
         *describe_unlearned_baselines(compared, has_sources=has_sources, has_table=True),
+        *describe_better_transfers(get_methods(frames), compared),
         *describe_skipped_targets(checked),
     ]
     better = [*describe_better_baselines(compared)]
@@ -102,13 +106,6 @@ def _describe_transfer(frames: Frames, compared: pd.DataFrame) -> list[str]:
     found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
     return [*first, *found, *describe_longer_training(controlled, frames["summary"])]
-
-
-def select_own_targets(frames: Frames) -> pd.DataFrame:
-    """Return the rows of compared methods for targets in the user's own files."""
-    methods = frames.get("methods", build_frame([], METHODS))
-    own = [name for name in methods["dataset"].unique() if DATASETS[name].has_own_files]
-    return methods[methods["dataset"].isin(own)]
 
 
 def _describe_significant_cells(

@@ -16,11 +16,10 @@ from tasktransfer.core.references import MOST_FREQUENT, STATES
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.choices import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.collect import BASELINE_MISSING
-from tasktransfer.designs.transfer.report.advice import FEW_TARGETS
+from tasktransfer.designs.transfer.report.advice import FEW_TARGETS, select_own_targets
 from tasktransfer.designs.transfer.report.answer import (
     describe_seed_limit,
     has_transfer,
-    select_own_targets,
 )
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.report.learned import (
