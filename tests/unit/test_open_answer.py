@@ -348,6 +348,14 @@ def test_the_source_that_is_best_on_dev_comes_from_the_table_of_methods() -> Non
         "+12.6] points (q = 0.333)."
     )
     assert other.chosen == ""
+    block, *_ = build_target_blocks(UNLEARNED.replace({"methods": methods}))
+    assert block.advice.startswith("No source is recommended, because the baseline has not learned")
+    chosen = methods.assign(recommended=[True, False])
+    block, *_ = build_target_blocks(UNLEARNED.replace({"methods": chosen}))
+    assert block.advice.startswith(
+        "A transfer is the recommended method, although the baseline has not learned its task"
+    )
+    assert block.chosen.endswith(" and is the recommended method.")
 
 
 def test_the_heatmap_opens_on_the_algorithm_with_the_highest_mean_change() -> None:

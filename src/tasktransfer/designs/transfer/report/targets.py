@@ -127,9 +127,12 @@ def _build_block(
     first = records[0]
     place = [first[key] for key in _KEYS]
     baseline = describe_baseline(frames, place, float(first["baseline_score"]))
+    transfer = _find_dev_choice(frames, place)
     advice = ""
     if not baseline.has_learned:
         advice = f"No source is recommended, because the baseline {baseline.state}"
+        if transfer is not None and transfer["recommended"]:
+            advice = f"A transfer is the recommended method, although the baseline {baseline.state}"
     return TargetBlock(
         shorts[first["target"]],
         first["target"],
@@ -137,7 +140,7 @@ def _build_block(
         _describe_highest(first, listed[0], ordered["delta"]),
         advice,
         baseline,
-        _describe_dev_choice(frames, place, shorts),
+        "" if transfer is None else _describe_dev_choice(frames, transfer, shorts),
         listed,
     )
 
@@ -193,27 +196,38 @@ def _describe_highest(row: Row, effect: EffectRow, deltas: pd.Series[float]) -> 
     return f"The highest change is {effect.effect} points with {how}, {describe_verdict(row)}"
 
 
-def _describe_dev_choice(frames: Frames, place: Sequence[str], shorts: dict[str, str]) -> str:
-    """Return a sentence on the source with the best dev score, from the table ``methods``.
+def _find_dev_choice(frames: Frames, place: Sequence[str]) -> Row | None:
+    """Return the row of the transfer with the best dev score in the table ``methods``, if any.
 
-    Its test score has no selection bias from the test split. Empty if the table has no such row.
+    Args:
+        place: dataset, model and target.
     """
     methods = frames.get("methods")
     if methods is None or methods.empty:
-        return ""
+        return None
     dataset, model, target = place
     own = methods[(methods["dataset"] == dataset) & (methods["target"] == target)]
     chosen = own[(own["method"] == TRANSFER) & (own["model"] == model)]
-    if chosen.empty:
-        return ""
-    row = to_records(chosen)[0]
+    return None if chosen.empty else to_records(chosen)[0]
+
+
+def _describe_dev_choice(frames: Frames, row: Row, shorts: dict[str, str]) -> str:
+    """Return a sentence on the source with the best dev score.
+
+    Its test score has no selection bias from the test split.
+
+    Args:
+        row: result of ``_find_dev_choice``.
+    """
     algorithm, _, source = str(row["variant"]).partition(":")
     score = format_value_with_interval(row["score"], row["low"], row["high"], ".1f", SCORES)
     transfer = f"{shorts.get(source, source)} ({get_algorithm_label(algorithm)})"
     sentence = (
         f"The source with the best dev score is {transfer}, which has a test score of {score}"
     )
-    recommended = to_records(own[own["recommended"]])
+    methods = frames["methods"]
+    is_own = (methods["dataset"] == row["dataset"]) & (methods["target"] == row["target"])
+    recommended = to_records(methods[is_own & methods["recommended"]])
     if row["recommended"] or not recommended:
         return f"{sentence}{' and is the recommended method' if row['recommended'] else ''}."
     ends = row["delta_low"], row["delta_high"]
