@@ -139,17 +139,16 @@ def list_factors(base: Setting) -> list[dict[str, Any]]:
 
 
 def adapt_setting(setting: Setting, card: Task) -> Setting:
-    """Replace values that are equivalent to simpler ones for a task.
+    """Replace values that are equivalent to simpler ones for a task that does not label turns.
 
-    ``reads: turn`` is the same as ``mean`` for tasks that do not label turns, and
-    ``head_initialization: auto`` is either ``random`` or ``logistic_regression``.
+    There, ``reads: turn`` is the same as ``mean``, and heads of ``auto`` are ``random``.
     """
-    if setting.reads == "turn" and card.kind != LABELS_TURNS:
+    if card.kind == LABELS_TURNS:
+        return setting
+    if setting.reads == "turn":
         setting = replace(setting, reads="mean")
     if setting.head_initialization == "auto":
-        fitted = select_fitted_tasks({card.name: card}, "auto")
-        heads = "logistic_regression" if fitted else "random"
-        setting = replace(setting, head_initialization=heads)
+        setting = replace(setting, head_initialization="random")
     return setting
 
 

@@ -324,6 +324,16 @@ def test_the_fitted_model_is_kept_if_no_update_improves_it(load: Loader) -> None
 
 
 @pytest.mark.usefixtures("worsens")
+def test_with_auto_the_fitted_model_is_measured_but_not_kept(load: Loader) -> None:
+    """A source whose best round is 0 would transfer an untrained encoder."""
+    training = replace(FITTED, epochs=4, batch_size=2, learning_rate=1e-3)
+    trained = run_fitted(load, replace(training, head_initialization="auto"))
+    (best,) = trained.best
+    assert [entry.round for entry in trained.rounds] == [0, 1, 2]  # patience of one round
+    assert (best.round, best.score, best.scores) == (1, 89.0, [90.0, 89.0, 88.0])
+
+
+@pytest.mark.usefixtures("worsens")
 def test_without_fitted_heads_round_0_is_neither_measured_nor_chosen(load: Loader) -> None:
     trained = run_fitted(load, Training(epochs=4, batch_size=2, learning_rate=1e-3))
     (best,) = trained.best

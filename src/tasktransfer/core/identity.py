@@ -91,9 +91,11 @@ change that affects some tasks and families only, increase the version in their 
 FAMILY_RECIPES: Mapping[str, int] = {"decoder": 4, "encoder_decoder": 4}
 """Version of a family's training code, if it is later. 4: tanh-GELU is one operation."""
 
-FITTED_HEADS_RECIPE = 4
-"""Version of the training code with fitted heads, if it is later. 4: the states are scaled before
-the regression."""
+HEAD_RECIPES: Mapping[str, int] = {"logistic_regression": 4, "auto": 5}
+"""Version of the training code with fitted heads, if it is later, by ``head_initialization``.
+
+4: the states are scaled before the regression. 5: round 0 is never the best round.
+"""
 
 ENCODING_VERSION = 2
 """Version of the conversion from instances to token ids (``encoding.encode``).

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
-from tasktransfer.core.identity import FITTED_HEADS_RECIPE, RECIPE_VERSION
+from tasktransfer.core.identity import HEAD_RECIPES, RECIPE_VERSION
 from tasktransfer.core.nodes import (
     SHORT,
     Data,
@@ -261,8 +261,7 @@ class PlanBuilder:
             involved = (*step.train_tasks, *step.selection.tasks, *(step.test_on or ()))
             applied = trained.apply_learning_rate(step.training or training)
             recipe = self._get_recipe(read.name, involved, trained.family)
-            if applied.head_initialization != "random":
-                recipe = max(recipe, FITTED_HEADS_RECIPE)
+            recipe = max(recipe, HEAD_RECIPES.get(applied.head_initialization, 0))
             stage = Stage(
                 kind=kind,
                 label=label,

@@ -137,8 +137,10 @@ def train(
     """Train a model on ``train_splits``, and select the best round on ``dev_splits``.
 
     If the stage has several selections, they are independent: each stops when its own patience is
-    exhausted, and the training stops with the last of them. The untrained model is measured and
-    can be the best round, number 0, only if its heads are fitted.
+    exhausted, and the training stops with the last of them. The untrained model is measured as
+    round 0 if its heads are fitted, and can be the best round if they are fitted in all tasks
+    (``head_initialization: logistic_regression``). With ``auto`` it cannot, because a source whose
+    best round is 0 would transfer an encoder that it has not trained.
 
     Args:
         snapshots: storage of the training's state, from which an interrupted training resumes.
@@ -173,7 +175,7 @@ def train(
         dev, values = compute_dev_measures(model, stage, tasks, dev_splits, setup, progress)
         trained.dev_seconds += time.perf_counter() - started
         trained.rounds.append(Round(0, {}, dev, time.perf_counter() - started))
-        if has_fitted_heads:
+        if has_fitted_heads and stage.training.head_initialization != "auto":
             _record_scores(trained.best, 0, values, measure, model)
         else:
             for best in trained.best:

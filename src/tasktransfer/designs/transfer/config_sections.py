@@ -86,7 +86,7 @@ class TransferTraining(TrainingConfig):
             "initial weights of an encoder's task heads: random, or fitted to the training split "
             "by logistic regression on the encoder's states before the first update. Heads of "
             "span, multiple choice and rating tasks are always random. auto to fit the heads of "
-            "tasks that label turns"
+            "tasks that label turns, and never to keep a model that no update has changed"
         ),
     )
     recipe: Literal["auto"] | None = Field(
