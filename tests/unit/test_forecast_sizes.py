@@ -109,6 +109,21 @@ def test_fitted_heads_read_train_once_and_dev_before_the_first_update(paper: Stu
     assert estimates.estimate_cost(not_fitted) == estimates.estimate_cost(dialogues)
 
 
+def test_references_on_embeddings_share_the_time_to_embed() -> None:
+    def estimate_fits(*names: str) -> dict[str, float]:
+        study = open_study(PAPER, {"references": list(names)}, need_inputs=False)
+        estimates = Estimates(study, "cpu")
+        fits = [fit for fit in study.plan.fits if fit.data.name == "DailyDialog"]
+        return {fit.learner: estimates.estimate_seconds(fit) for fit in fits}
+
+    alone = estimate_fits("frozen_logistic")
+    both = estimate_fits("frozen_logistic", "nearest_neighbour", "tfidf_logistic")
+    assert alone["frozen_logistic"] > 60 > both["tfidf_logistic"]
+    assert sum(both[name] for name in ("frozen_logistic", "nearest_neighbour")) == pytest.approx(
+        alone["frozen_logistic"], rel=0.1
+    )
+
+
 def test_prepared_and_encoded_data_is_counted() -> None:
     study = opened()
     stage = stage_of(study, "ER")

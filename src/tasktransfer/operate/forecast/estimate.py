@@ -17,6 +17,7 @@ from typing import Any
 
 from tasktransfer.config.model_sizes import ModelSize
 from tasktransfer.core.nodes import Fit, Node, Stage
+from tasktransfer.core.references import FROZEN, NEAREST
 from tasktransfer.datasets import get_task
 from tasktransfer.jobs.needs import get_fit_model
 from tasktransfer.operate.forecast.model_size import compute_model_size
@@ -123,17 +124,21 @@ class Estimates:
             lambda name: self.model(name).hidden,
             study.config.training.precision,
             partial(get_fit_model, study),
-            self._count_fits_of_layers,
+            lambda fit: self._sharing_fits[self._get_representations(fit)],
         )
 
-    def _count_fits_of_layers(self, fit: Fit) -> int:
-        """Return the number of fits that share a fit's representations: one per layer."""
-        return self._layers[get_layer_folder_name(fit)] if LAYER in fit.settings else 1
+    def _get_representations(self, fit: Fit) -> tuple[str, ...]:
+        """Return a key of the representations that a fit reads, which several fits may share."""
+        if LAYER in fit.settings:
+            return (get_layer_folder_name(fit),)
+        if fit.learner in (FROZEN, NEAREST):
+            return (fit.data.digest, get_fit_model(self.study, fit).name, *fit.tasks)
+        return (fit.digest,)
 
     @cached_property
-    def _layers(self) -> Counter[str]:
-        fits = (fit for fit in self.study.plan.fits if LAYER in fit.settings)
-        return Counter(map(get_layer_folder_name, fits))
+    def _sharing_fits(self) -> Counter[tuple[str, ...]]:
+        """Number of fits that share representations, which are computed once."""
+        return Counter(map(self._get_representations, self.study.plan.fits))
 
     # --- basis of the estimates ---
 

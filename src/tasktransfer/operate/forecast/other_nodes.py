@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tasktransfer.core.nodes import Data, Evaluation, Fit, Node, Outcome, Stage
-from tasktransfer.core.references import CONTRASTIVE, TUNING
+from tasktransfer.core.references import CONTRASTIVE, FROZEN, NEAREST, TUNING
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.datasets import get_task
 from tasktransfer.operate.forecast.sizes import Sizes
@@ -153,6 +153,12 @@ class OtherNodeEstimates:
             model = self._released(node)
             reading = self._estimate_reading(node, model, "float32", node.data, node.tasks[0])
             yield reading / self._sharing(node)
+        elif node.learner in (FROZEN, NEAREST):
+            model = self._released(node)
+            read = (
+                self._estimate_reading(node, model, "float32", node.data, t) for t in node.tasks
+            )
+            yield sum(read) / self._sharing(node)
         features = TEXT_FEATURES if model is None else self._hidden(model.name)
         number = LABELS * FIT_SECONDS_PER_NUMBER
         if "max_iter" in node.settings:
@@ -166,7 +172,7 @@ class OtherNodeEstimates:
         self, node: Fit, model: ModelSpec, precision: str, data: Data, task: str
     ) -> float:
         """Return the seconds in which a model represents the texts of a fit."""
-        limits = {"train": node.settings.get("limit_train"), "test": None}
+        limits = {split: node.settings.get(f"limit_{split}") for split in ("train", "test")}
         volumes = (
             self._sizes.measure_data(data, model.name, task, split, limit)
             for split, limit in limits.items()
