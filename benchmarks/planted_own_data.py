@@ -12,10 +12,10 @@ training split.
 - ``scrambled``: like helped, but kin's labels are assigned to its dialogues at random. A method
   that finds a source here reports false positives.
 - ``crippled``: like helped, but the target is trained for only 6 updates. The report must begin
-  with the baseline that has not learned, and recommend no source.
+  by saying that the baseline has not learned its task, and recommend no source.
 
-In the first three worlds, the target is trained for 120 updates. The tiny model's baseline is often
-still below TF-IDF with logistic regression, because it knows no words before its training.
+In the first three worlds, the target is trained for 120 updates. Even so, the baseline often scores
+below TF-IDF with logistic regression, because the tiny model is hardly pretrained.
 
 Prints the answer of each report, and how often it is right. WORLD is one of the four (default:
 all). FOLDER/cells.csv contains the differences behind the answers (tests/fixtures has a copy).

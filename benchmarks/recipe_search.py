@@ -9,11 +9,16 @@ EmpatheticDialogues, declared as a user's own data. One factor is changed at a t
 No test split is read. Each finished training run is a line of the log, and is not repeated, so that
 the search can be stopped and resumed at any time. ``--tasks`` limits the tasks.
 
-``--part`` selects the settings. With 300 instances: ten ``seeds`` of the base; learning ``rates``;
-five seeds of other ``factors``, which are gradient clipping, pooling, and the initial weights and
-the learning rate of heads; and ``lengths``, with other schedules, batch sizes and weight decays.
-``sizes`` trains on 100, 500 and 1,000 instances. Training a model with 22M weights once takes two
-to four minutes on one core.
+``--part`` selects the settings, which have 300 training instances unless stated otherwise:
+
+- ``seeds``: the base setting with ten seeds
+- ``rates``: other learning rates
+- ``factors``: gradient clipping, pooling, and initial weights and learning rate of heads, each with
+  five seeds
+- ``lengths``: other numbers of updates, schedules, batch sizes and weight decays
+- ``sizes``: 100, 500 and 1,000 training instances
+
+Training a model with 22M weights once takes two to four minutes on one core.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "workflow/test_own_dialogues.py": ("docs/", "examples/", *COMMANDS),
     "workflow/test_outside_dataset.py": (*STUDY, "tests/outside_dataset/"),
     "workflow/test_panel_planted.py": STUDY,
+    "workflow/test_planted_source.py": (*STUDY, "benchmarks/"),
     "workflow/test_planted_truth.py": STUDY,
     "workflow/test_probed_checkpoints.py": STUDY,
     "workflow/test_probes_design.py": STUDY,

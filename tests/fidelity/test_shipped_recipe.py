@@ -10,9 +10,9 @@ import pytest
 
 from shipped_records import build_shipped_tables
 from tasktransfer.datasets import get_task
-from tasktransfer.models.fitted_heads import FITTED
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.study import Study
+from tasktransfer.tasks.initial_heads import FITTED
 
 pytestmark = pytest.mark.slow
 

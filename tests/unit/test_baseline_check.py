@@ -110,11 +110,8 @@ def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:
     assert second.choices[0].made
     assert {n.digest for n in second.choices[0].after} == {n.digest for n in first.choices[0].after}
     (sentence,) = describe_skipped_targets(checked)
-    assert sentence.startswith("No transfer to DailyDialog/dialogue_nli is trained")
-    assert (
-        "the baseline of this task has 45.0 and TF-IDF with logistic regression has 45.0"
-        in sentence
-    )
+    assert sentence.startswith("Transfers to DailyDialog/dialogue_nli are not trained, because its")
+    assert "(baseline 45.0, TF-IDF with logistic regression 45.0)" in sentence
     assert sentence.endswith("To train the transfers anyway, set check_baselines: false.")
 
 

@@ -156,9 +156,10 @@ def test_a_transfer_that_beats_all_references_is_named_although_the_baseline_doe
     frequent = ("most_frequent", None, 20.0, False, -40.0, -45.0, -35.0, 0.001)
     tfidf = ("tfidf_logistic", None, 40.0, False, -20.0, -25.0, -14.0, 0.01)
     assert [*describe_better_transfers(list_methods(frequent, tfidf, transfer), compared)] == [
-        "Transfer is nevertheless significantly better than every simple reference for D/x (from "
-        "Sources/kin, Pre-train → fine-tune: +20.0 [+14.0, +25.0] points over TF-IDF with logistic "
-        "regression). A baseline that is trained for longer might gain as much."
+        "A transfer is nevertheless significantly better than every simple reference for D/x (from "
+        "Sources/kin, Pre-train → fine-tune: +20.0 [+14.0, +25.0] points over the best reference, "
+        "TF-IDF with logistic regression). A baseline that is trained for longer might reach the "
+        "same score."
     ]
     not_sure = (*tfidf[:-1], 0.06)
     assert not [*describe_better_transfers(list_methods(frequent, not_sure, transfer), compared)]

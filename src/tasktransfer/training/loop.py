@@ -137,10 +137,10 @@ def train(
     """Train a model on ``train_splits``, and select the best round on ``dev_splits``.
 
     If the stage has several selections, they are independent: each stops when its own patience is
-    exhausted, and the training stops with the last of them. The untrained model is measured as
-    round 0 if its heads are fitted, and can be the best round if they are fitted in all tasks
-    (``head_initialization: logistic_regression``). With ``auto`` it cannot, because a source whose
-    best round is 0 would transfer an encoder that it has not trained.
+    exhausted, and the training stops with the last of them. If the heads are fitted, the
+    model before the first update is evaluated as round 0. It can be selected as the best round with
+    ``head_initialization: logistic_regression``, but not with ``auto``, because a source would then
+    pass on an encoder that pre-training has not changed.
 
     Args:
         snapshots: storage of the training's state, from which an interrupted training resumes.

@@ -182,10 +182,10 @@ def describe_skipped_targets(checked: Sequence[CheckedTarget]) -> Iterator[str]:
         if not row["learned"] and row["reference"] is not None:
             model = f" with {row['model']}" if has_models else ""
             yield (
-                f"No transfer to {row['dataset']}/{row['target']}{model} is trained "
-                "(check_baselines): on the dev split, the baseline of this task has "
-                f"{row['dev_score']:.1f} and {REFERENCES[row['reference']]} has "
-                f"{row['reference_dev_score']:.1f}. To train the transfers anyway, set "
+                f"Transfers to {row['dataset']}/{row['target']}{model} are not trained, because "
+                "its baseline is not better than a simple reference on the dev split (baseline "
+                f"{row['dev_score']:.1f}, {REFERENCES[row['reference']]} "
+                f"{row['reference_dev_score']:.1f}). To train the transfers anyway, set "
                 "check_baselines: false."
             )
 

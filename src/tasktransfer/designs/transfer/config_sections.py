@@ -83,10 +83,11 @@ class TransferTraining(TrainingConfig):
     head_initialization: HeadInitialization = Field(
         default="random",
         description=(
-            "initial weights of an encoder's task heads: random, or fitted to the training split "
-            "by logistic regression on the encoder's states before the first update. Heads of "
-            "span, multiple choice and rating tasks are always random. auto to fit the heads of "
-            "tasks that label turns, and never to keep a model that no update has changed"
+            "initial weights of an encoder's task heads. random: random weights. "
+            "logistic_regression: fitted to the training split, before the first update, by "
+            "logistic regression on the encoder's states (heads of span, multiple choice and "
+            "rating tasks are random). auto: fitted only in tasks that label turns, and the model "
+            "before the first update is never selected as the best one"
         ),
     )
     recipe: Literal["auto"] | None = Field(

@@ -81,8 +81,9 @@ They were measured in the demo and in a study on real data.
 class Cost:
     """Estimated cost of one training.
 
-    ``samples``, ``tokens``: totals over all epochs, as in a record. ``evaluated``: predicted units,
-    on dev after every round, on test once, and on the training instances of fitted heads once.
+    ``samples``, ``tokens``: totals over all epochs, as in a record. ``evaluated``: units
+    that the model reads without an update: dev after every round, test once, and train once to fit
+    a new head.
     ``checkpoint``: bytes of the checkpoint. ``results``: bytes of record, log and predictions.
     """
 
@@ -128,7 +129,10 @@ class Estimates:
         )
 
     def _get_representations(self, fit: Fit) -> tuple[str, ...]:
-        """Return a key of the representations that a fit reads, which several fits may share."""
+        """Return a key of the texts' representations that a fit reads.
+
+        Fits with the same key read the same representations, which are computed once.
+        """
         if LAYER in fit.settings:
             return (get_layer_folder_name(fit),)
         if fit.learner in (FROZEN, NEAREST):

@@ -211,10 +211,10 @@ def select_own_targets(frames: Frames) -> pd.DataFrame:
 
 
 def select_transfer_targets(table: pd.DataFrame, study: Study) -> pd.DataFrame:
-    """Return the rows of a table whose tasks are targets of transfers, not only sources.
+    """Return the rows of a table that are about targets, without tasks that are only sources.
 
     Targets whose transfers were skipped by ``check_baselines`` are kept. All rows are returned if
-    the study has no transfers.
+    the study's config has no transfers.
 
     Args:
         table: a table with the columns dataset and target, which may be empty.
@@ -350,9 +350,9 @@ def describe_better_transfers(methods: pd.DataFrame, compared: pd.DataFrame) -> 
             named.append(_describe_better_transfer(chosen.to_dict("records")[0], references))
     if named:
         yield (
-            "Transfer is nevertheless significantly better than every simple reference for "
-            f"{join_names(named, MOST_NAMED)}. A baseline that is trained for longer might "
-            "gain as much."
+            "A transfer is nevertheless significantly better than every simple reference for "
+            f"{join_names(named, MOST_NAMED)}. A baseline that is trained for longer might reach "
+            "the same score."
         )
 
 
@@ -365,5 +365,5 @@ def _describe_better_transfer(chosen: Mapping[Any, Any], references: pd.DataFram
     )
     return (
         f"{chosen['dataset']}/{chosen['target']} (from {source}, {get_algorithm_label(algorithm)}: "
-        f"{gain} points over {REFERENCES[best['method']]})"
+        f"{gain} points over the best reference, {REFERENCES[best['method']]})"
     )
