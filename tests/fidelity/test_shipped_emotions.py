@@ -1,4 +1,4 @@
-"""The positive control with two emotion tasks agrees with docs/transfer.md."""
+"""The positive controls with emotion tasks agree with docs/transfer.md and the README."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from shipped_records import build_shipped_tables
+from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
 
 pytestmark = pytest.mark.slow
@@ -16,49 +17,61 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "transfer.md").read_text().split("### A positive control")[1]
 SECTION = PAGE.split("### Larger models")[0]
-NAMES = {"emory_emotion_recognition": "EmoryNLP", "MELD_emotion_recognition": "MELD"}
+TEXT = " ".join(SECTION.split())
+STUDIES = ("minilm-emotions", "dailydialog-to-meld")
+NAMES = {
+    "emory_emotion_recognition": "EmoryNLP",
+    "MELD_emotion_recognition": "MELD",
+    "DailyDialog/emotion_recognition": "DailyDialog",
+}
 ALGORITHMS = {
     "pretrain_finetune": "pre-train → fine-tune",
     "multitask": "multitask",
     "multitask_finetune": "multitask → fine-tune",
 }
+KEYS = ["algorithm", "source", "target"]
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    pack, preset = "minilm-emotions.parquet", "minilm-emotions.yaml"
-    return build_shipped_tables(pack, preset, tmp_path_factory.mktemp("known"))
+def studies(tmp_path_factory: pytest.TempPathFactory) -> list[Study]:
+    return [
+        build_shipped_tables(f"{name}.parquet", f"{name}.yaml", tmp_path_factory.mktemp("known"))
+        for name in STUDIES
+    ]
 
 
-def read_table(study: Study, name: str) -> pd.DataFrame:
-    return pd.read_parquet(Path(study.tables) / f"{name}.parquet")
+def read_tables(studies: list[Study], name: str) -> pd.DataFrame:
+    tables = (pd.read_parquet(Path(study.tables) / f"{name}.parquet") for study in studies)
+    return pd.concat(tables, ignore_index=True)
 
 
-def format_effect(delta: float, low: float, high: float) -> str:
-    return f"{delta:+.1f} [{low:+.1f}, {high:+.1f}]".replace("-", "−")
+def format_number(value: float) -> str:
+    return f"{value:+.1f}".replace("-", "−")
 
 
-def test_the_table_has_these_cells(study: Study) -> None:
-    keys = ["algorithm", "source", "target"]
-    cells = read_table(study, "cells").set_index(keys)
-    longer = read_table(study, "control_cells").set_index(keys)
+def format_effect(row: pd.Series) -> str:
+    low, high = format_number(row["low"]), format_number(row["high"])
+    return f"{format_number(row['delta'])} [{low}, {high}]"
+
+
+def test_the_table_has_these_cells(studies: list[Study]) -> None:
+    cells = read_tables(studies, "cells").set_index(KEYS)
+    longer = read_tables(studies, "control_cells").set_index(KEYS)
     assert set(longer["control"]) == {"longer_baseline"}
     expected = []
     for key, row in cells.iterrows():
         algorithm, source, target = key
-        beyond = longer.loc[key]
         expected.append(
             f"| {NAMES[source]} → {NAMES[target]} | {ALGORITHMS[algorithm]} | {row['score']:.1f} | "
-            f"{format_effect(row['delta'], row['low'], row['high'])} | "
-            f"{format_effect(beyond['delta'], beyond['low'], beyond['high'])} |"
+            f"{format_effect(row)} | {format_effect(longer.loc[key])} |"
         )
-    lines = re.findall(r"^\| (?:EmoryNLP|MELD) → .*\|$", SECTION, flags=re.M)
+    lines = re.findall(r"^\| (?:EmoryNLP|MELD|DailyDialog) → .*\|$", SECTION, flags=re.M)
     assert sorted(lines) == sorted(expected), "\n".join(expected)
 
 
-def test_the_baselines_have_these_scores(study: Study) -> None:
-    references = read_table(study, "references")
-    longer = read_table(study, "control_cells").set_index("target")["baseline_score"]
+def test_the_baselines_have_these_scores(studies: list[Study]) -> None:
+    references = read_tables(studies[:1], "references")
+    longer = read_tables(studies[:1], "control_cells").set_index("target")["baseline_score"]
     best = references.loc[references.groupby("target")["reference_score"].idxmax()]
     expected = [
         f"| {NAMES[row.target]} | {row.score:.1f} | {longer.loc[row.target].mean():.1f} | "
@@ -70,40 +83,81 @@ def test_the_baselines_have_these_scores(study: Study) -> None:
     assert set(best["reference"]) == {"frozen_logistic"}
 
 
-def test_the_findings_are_in_the_tables(study: Study) -> None:
-    cells, longer = read_table(study, "cells"), read_table(study, "control_cells")
-    text = " ".join(SECTION.split())
-    tuned, joint = (
-        {name: rows[rows["algorithm"] == name] for name in ALGORITHMS} for rows in (cells, longer)
+def test_the_findings_are_in_the_tables(studies: list[Study]) -> None:
+    cells, longer = read_tables(studies, "cells"), read_tables(studies, "control_cells")
+    smallest = min(cells["q"].min(), longer["q"].min())
+    assert len(cells) == 7
+    assert f"from the baseline with twice the updates (smallest q: {smallest:.2f})" in TEXT
+    assert not cells["significant"].any() and not (longer["q"] <= 0.05).any()
+    of_target = dict(iter(read_tables(studies[:1], "cells").groupby("target")))
+    most = of_target["emory_emotion_recognition"]["high"].max()
+    assert f"gains of more than {most:.1f} points over the baseline" in TEXT
+    widths = of_target["MELD_emotion_recognition"].eval("high - low")
+    assert f"exclude much ({widths.min():.0f} to {widths.max():.0f} points)" in TEXT
+    runs = read_tables(studies[:1], "transfer_runs")
+    baselines = runs[runs["algorithm"] == "baseline"]
+    scores = baselines[baselines["target"] == "MELD_emotion_recognition"]["score"]
+    assert f"ranges from {scores.min():.1f} to {scores.max():.1f} across the three seeds" in TEXT
+    references = read_tables(studies[:1], "references").query("is_best").set_index("target")
+    assert set(references["state"]) == {"learned"} and (references["q"] > 0.05).all()
+    above = [references.loc[name, "delta"] for name in list(NAMES)[1::-1]]
+    assert "({:.1f} points on MELD and {:.1f} on EmoryNLP)".format(*above) in TEXT
+
+
+def test_the_rounds_are_those_of_the_findings(studies: list[Study]) -> None:
+    rounds, losses = {}, []
+    for stage in studies[0].plan.stages:
+        if stage.kind == "baseline":
+            training = read_record(Path(studies[0].get_record_path(stage)))["training"]
+            (selection,) = training["selections"]
+            rounds.setdefault(stage.seed, []).append(selection["round"])
+            losses += training["rounds"][-1]["train_loss"].values()
+    assert rounds.keys() == {0, 1, 2}
+    assert rounds[1] == [0, 0] and 0 not in rounds[0] + rounds[2]
+    assert max(map(max, rounds.values())) == 3
+    assert f"has a training loss of at most {max(losses):.2f}" in TEXT
+    runs = read_tables(studies[:1], "deltas").query(
+        "algorithm == 'pretrain_finetune' and seed == 1"
     )
-    gains = read_table(study, "deltas").query("algorithm == 'pretrain_finetune'")
-    for target, name in NAMES.items():
-        first, second = gains[gains["target"] == target].sort_values("seed")["delta"]
-        assert f"{first:.1f} and {second:.1f} points on {name}" in text
-        assert min(first, second) > 0
-    assert (tuned["pretrain_finetune"]["low"] < 0).all()
-    means = joint["pretrain_finetune"].set_index("target")["delta"]
-    assert "only {:.1f} and {:.1f} points".format(*means.loc[[*NAMES][::-1]]) in text
-    assert not (longer["low"] > 0).any(), "no transfer is better than the longer baseline"
-    for name in ("multitask", "multitask_finetune"):
-        assert (joint[name]["delta"] < 0).all()
-    references = read_table(study, "references")
-    best = references.groupby("target")["reference_score"].max()
-    above = cells[cells["score"] > cells["target"].map(best)]
-    assert [*zip(above["algorithm"], above["target"], strict=True)] == [
-        ("pretrain_finetune", "MELD_emotion_recognition")
-    ]
-    collapsed = read_table(study, "collapsed").set_index(["algorithm", "target"])
-    row = collapsed.loc[("baseline", "emory_emotion_recognition")]
-    assert list(row["seeds"]) == [0]
-    assert f"the label neutral for {100 * row['share']:.0f} % of the test instances" in text
+    assert list(runs["delta"]) == [0.0, 0.0]
 
 
-def test_the_readme_has_these_gains(study: Study) -> None:
+def list_first_scores(study: Study, label: str) -> list[float]:
+    """Return the dev scores of round 0 with changed encoders, in the order of the seeds."""
+    found = []
+    for stage in study.plan.stages:
+        if stage.label == label:
+            record = read_record(Path(study.get_record_path(stage)))
+            (source,) = stage.parents
+            parent = read_record(Path(study.get_record_path(source)))
+            if parent["training"]["selections"][0]["round"] > 0:
+                found.append((stage.seed, record["training"]["selections"][0]["scores"][0]))
+    return [score for _, score in sorted(found)]
+
+
+def test_sources_raise_the_scores_before_the_first_update(studies: list[Study]) -> None:
+    original = {"MER": 48.1, "EER": 36.6}
+    for study, label, source in (
+        (studies[0], "MER_from_EER", "EmoryNLP"),
+        (studies[0], "EER_from_MER", "MELD"),
+        (studies[1], "MER_from_ER", "DailyDialog"),
+    ):
+        scores = list_first_scores(study, label)
+        *first, last = [f"{score:.1f}" for score in scores]
+        assert f"{', '.join(first)} and {last} after {source}" in TEXT
+        before = original[label.partition("_")[0]]
+        assert min(scores) > before and f"compared with {before}" in TEXT
+    for stage in studies[0].plan.stages:
+        if stage.kind == "baseline":
+            training = read_record(Path(studies[0].get_record_path(stage)))["training"]
+            first_score = training["selections"][0]["scores"][0]
+            assert round(first_score, 1) == original[stage.label]
+
+
+def test_the_readme_has_these_gains(studies: list[Study]) -> None:
     readme = " ".join((ROOT / "README.md").read_text().split())
-    for name in ("cells", "control_cells"):
-        rows = read_table(study, name)
-        for row in rows[rows["algorithm"] == "pretrain_finetune"].itertuples():
-            low, high = (f"{end:.1f}".replace("-", "−") for end in (row.low, row.high))
-            interval = rf"\((95 % interval )?{low} to {high}\)"
-            assert re.search(rf"{re.escape(f'{row.delta:+.1f}')} (points )?{interval}", readme)
+    cells = read_tables(studies, "cells")
+    for row in cells[cells["algorithm"] == "pretrain_finetune"].itertuples():
+        low, high = (f"{end:.1f}".replace("-", "−") for end in (row.low, row.high))
+        interval = rf"\((95 % interval )?{low} to {high}\)"
+        assert re.search(rf"{re.escape(format_number(row.delta))} (points )?{interval}", readme)
