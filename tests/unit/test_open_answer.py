@@ -130,6 +130,14 @@ def test_a_study_whose_baselines_have_not_learned_makes_no_claim() -> None:
     assert "Averaged" not in answer and "→" not in answer
 
 
+def test_a_study_of_one_combination_is_described_in_the_singular() -> None:
+    cells = RESULTS["cells"].iloc[:1].assign(q=0.4, significant=False)
+    means = RESULTS["summary"].iloc[:1].assign(joint_q=0.4)
+    text = " ".join(write_answer(RESULTS.replace({"cells": cells, "summary": means})))
+    assert "(q > 0.05 in the only combination of source, target, model and algorithm)." in text
+    assert "no algorithm changes scores significantly (q > 0.05)." in text
+
+
 def test_only_targets_of_transfers_count() -> None:
     runs = [
         SimpleNamespace(method=PRE, about={"dataset": "DailyDialog", "target": A, "sources": (C,)}),

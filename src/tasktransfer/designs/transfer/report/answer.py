@@ -122,7 +122,8 @@ def _describe_significant_cells(
         tested[is_significantly_positive(tested, "delta")],
         tested[is_significantly_negative(tested, "delta")],
     )
-    what = f"{len(tested)} combinations of source, target, model and algorithm"
+    count = len(tested)
+    what = "of source, target, model and algorithm"
     rest = (
         f" Another {n_unlearned} are not counted, because the baseline of their target has not "
         "learned."
@@ -130,12 +131,17 @@ def _describe_significant_cells(
         else ""
     )
     if better.empty and worse.empty:
-        yield f"No transfer differs significantly from its baseline (q > 0.05 in all {what}).{rest}"
+        which = "the only combination" if count == 1 else f"all {count} combinations"
+        yield (
+            "No transfer differs significantly from its baseline (q > 0.05 in "
+            f"{which} {what}).{rest}"
+        )
         return
     found = pd.concat([better, worse])
     collapsed = sum(one_label.count(row) > 0 for row in found.to_dict("records"))
     yield (
-        f"Of {what}, {_format_count(len(better))} significantly better than the baseline and "
+        f"Of {format_quantity(count, 'combination')} {what}, {_format_count(len(better))} "
+        "significantly better than the baseline and "
         f"{_format_count(len(worse))} significantly worse (q ≤ 0.05)"
         f"{_describe_collapsed_share(collapsed)}.{rest}"
     )
@@ -209,8 +215,8 @@ def _describe_averages(
         )
     else:
         yield (
-            "Averaged over all pairs, no algorithm changes scores significantly (none of "
-            f"{len(rows)} means at q ≤ 0.05)."
+            "Averaged over all pairs, no algorithm changes scores significantly "
+            f"({f'none of {len(rows)} means at q ≤ 0.05' if len(rows) > 1 else 'q > 0.05'})."
         )
 
 
