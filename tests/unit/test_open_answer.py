@@ -173,6 +173,8 @@ def test_a_transfer_that_beats_all_references_is_named_although_the_baseline_doe
     assert not [*describe_better_transfers(list_methods(frequent, not_sure, transfer), compared)]
     not_chosen = (*transfer[:3], False, *transfer[4:])
     assert not [*describe_better_transfers(list_methods(frequent, tfidf, not_chosen), compared)]
+    prompted = ("prompted", "4 shots", 30.0, False, -30.0, -35.0, -25.0, 0.001)
+    assert not [*describe_better_transfers(list_methods(prompted, transfer), compared)]
     learned = compare(("x", 50.0, "learned"))
     assert not [*describe_better_transfers(list_methods(frequent, tfidf, transfer), learned)]
 

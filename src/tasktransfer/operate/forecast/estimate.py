@@ -83,8 +83,8 @@ class Cost:
 
     ``samples``, ``tokens``: totals over all epochs, as in a record. ``evaluated``: units
     that the model reads without an update: dev after every round, test once, and train once to fit
-    a new head.
-    ``checkpoint``: bytes of the checkpoint. ``results``: bytes of record, log and predictions.
+    a new head. ``checkpoint``: bytes of the checkpoint. ``results``: bytes of record, log and
+    predictions.
     """
 
     samples: int
@@ -360,7 +360,7 @@ class Estimates:
 
 
 def _list_fitted_tasks(stage: Stage) -> Collection[str]:
-    """Return the tasks whose heads are fitted before the first update, if they are new."""
+    """Return the tasks whose heads are fitted before the first update if no stage trained them."""
     if stage.model.family != "encoder":
         return ()
     tasks = {name: get_task(stage.dataset, name) for name in stage.tasks}

@@ -346,7 +346,9 @@ def describe_better_transfers(methods: pd.DataFrame, compared: pd.DataFrame) -> 
         chosen = rows[rows["recommended"] & (rows["method"] == TRANSFER)]
         references = rows[rows["method"].isin(REFERENCES)]
         is_worse = (references["delta"] < 0) & (references["q"] <= MOST_Q)
-        if len(chosen) and chosen["model"].iloc[0] == place["model"] and is_worse.all():
+        if chosen.empty or references.empty or not is_worse.all():
+            continue
+        if chosen["model"].iloc[0] == place["model"]:
             named.append(_describe_better_transfer(chosen.to_dict("records")[0], references))
     if named:
         yield (
