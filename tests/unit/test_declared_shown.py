@@ -211,8 +211,7 @@ def test_without_a_transfer_nothing_is_claimed() -> None:
     """The planted transfer, with a q and an interval that do not support a claim."""
     told = of_cells(transfer([6.0, -4.0], [0.051, 0.9], (-0.1, 1.5), 0.2))
     assert told == [
-        "Averaged over all pairs, no algorithm changes scores significantly (none of 1 means at "
-        "q ≤ 0.05).",
+        "Averaged over all pairs, no algorithm changes scores significantly (q > 0.05).",
         "No transfer differs significantly from its baseline (q > 0.05 in all 2 combinations of "
         "source, target, model and algorithm).",
     ]
