@@ -60,3 +60,9 @@ def test_absent_labels_are_counted(tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text(lines([r for r in world() if r["intent"] != "login"]))
     problems = check_files([tmp_path], "Own").problems
     assert any("'login' of intent occurs 3 times in test but never in train" in p for p in problems)
+    (tmp_path / "train.jsonl").write_text(lines(world()))
+    (tmp_path / "test.jsonl").write_text(
+        lines([row for row in (dialogue("t", n) for n in range(9)) if row["intent"] != "login"])
+    )
+    said = "intent: 1 of 3 labels never occurs in test, so test scores say nothing about it"
+    assert any(said in note for note in check_files([tmp_path], "Own").notes)

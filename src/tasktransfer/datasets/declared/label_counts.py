@@ -123,9 +123,10 @@ class LabelCounts:
                 places = _format_places(unseen)
                 yield f"{task}: {_format_count(unseen)} in {split} but not in train: {places}"
             if absent := {x: n for x, n in trained.most_common() if x not in by_split[split]}:
-                effect = f"{split} scores say nothing about them"
+                it, its = ("it", "its") if len(absent) == 1 else ("them", "their")
+                effect = f"{split} scores say nothing about {it}"
                 if all_in_macro:
-                    effect = f"their F1 in {split} is 0, which lowers macro-F1"
+                    effect = f"{its} F1 in {split} is 0, which lowers macro-F1"
                 yield _describe_absent_labels(task, split, absent, len(trained), effect)
         if unseen := {x: first[x] for x in sorted(by_split["train"] - in_few)}:
             places = _format_places(unseen)
