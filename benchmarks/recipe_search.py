@@ -12,7 +12,7 @@ the search can be stopped and resumed at any time. ``--tasks`` limits the tasks.
 ``--part`` selects the settings, which have 300 training instances unless stated otherwise:
 
 - ``seeds``: the base setting with ten seeds
-- ``rates``: other learning rates
+- ``rates``: other learning rates; the base rate and the two lower ones have three seeds
 - ``factors``: gradient clipping, pooling, and initial weights and learning rate of heads, each with
   five seeds
 - ``lengths``: other numbers of updates, schedules, batch sizes and weight decays
@@ -105,8 +105,10 @@ def list_settings(kind: str, part: str) -> Iterator[tuple[int, Setting, int]]:
     if part == "seeds":
         yield from ((300, base, seed) for seed in range(10))
     elif part == "rates":
-        rates = (base.learning_rate * factor for factor in (1 / 3, 2 / 3, 1, 5 / 3, 3))
-        yield from ((300, replace(base, learning_rate=float(f"{r:.3g}")), 0) for r in rates)
+        rates = (base.learning_rate * factor for factor in (1 / 3, 2 / 3, 1, 5 / 3))
+        changed = [replace(base, learning_rate=float(f"{rate:.3g}")) for rate in rates]
+        yield from ((300, setting, 0) for setting in changed)
+        yield from ((300, setting, seed) for seed in (1, 2) for setting in changed[:3])
     elif part == "factors":
         changes = list_factors(base)
         yield from ((300, replace(base, **change), seed) for seed in range(5) for change in changes)

@@ -93,7 +93,7 @@ def test_a_clock_that_is_ahead_makes_no_pace(study: Study) -> None:
     )
     (piece,) = pieces
     assert (piece.end, piece.start) == pytest.approx((now, now - 600), abs=1)
-    assert estimate_pace(pieces, [], 0.0, now)["per_hour"] == pytest.approx(6, rel=0.01)
+    assert estimate_pace(pieces, [], 0.0, now, 8.0)["per_hour"] == pytest.approx(6, rel=0.01)
     date(study.get_record_path(stage), 2 * WINDOW_SECONDS)
     assert not find_ended_trainings(
         [(stage.digest, Path(study.get_record_path(stage)))], {stage.digest: 8.0}, now

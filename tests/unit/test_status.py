@@ -215,14 +215,22 @@ def test_time_left_follows_from_the_work_and_the_pace() -> None:
     now = 10_000.0
     ended = [Piece("a", now - 1000, now - 500, 10.0), Piece("b", now - 500, now, 10.0)]
     running = [Piece("c", now - 100, now, 5.0)]
-    seen = estimate_pace(ended, running, left=50.0, now=now)
-    assert seen["seconds_left"] == pytest.approx(50.0 / (25.0 / 1000))
+    seen = estimate_pace(ended, running, left=50.0, now=now, typical=10.0)
+    assert seen["seconds_left"] == pytest.approx(50.0 / ((25.0 + 10.0) / (1000 + 10)))
     assert seen["per_hour"] == pytest.approx(7.2)
-    assert estimate_pace(ended, [], left=50.0, now=now)["seconds_left"] is None
-    assert estimate_pace(ended, [], left=0.0, now=now)["seconds_left"] == 0.0
-    assert estimate_pace([], running, left=50.0, now=now)["seconds_left"] == pytest.approx(1000.0)
-    begun = [Piece("c", now - 5, now, 0.1)]
-    assert estimate_pace([], begun, left=50.0, now=now)["seconds_left"] == 50.0
+    for left, seconds in ((50.0, None), (0.0, 0.0)):
+        idle = estimate_pace(ended, [], left=left, now=now, typical=10.0)
+        assert idle["seconds_left"] == seconds
+
+
+def test_the_start_of_a_first_training_hardly_changes_the_forecast() -> None:
+    """After 90 seconds of loading, 2 seconds of work are done; an hour of work is left."""
+    begun = [Piece("c", 0.0, 90.0, 2.0)]
+    seen = estimate_pace([], begun, left=3600.0, now=90.0, typical=600.0)
+    assert seen["seconds_left"] == pytest.approx(3600 * (90 + 300) / (2 + 300))
+    later = [Piece("c", 0.0, 3600.0, 1000.0)]
+    seen = estimate_pace([], later, left=3600.0, now=3600.0, typical=600.0)
+    assert seen["seconds_left"] == pytest.approx(3600 * 3900 / 1300)
 
 
 def test_work_before_the_window_does_not_count() -> None:

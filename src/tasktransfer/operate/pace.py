@@ -19,8 +19,11 @@ from tasktransfer.operate.facts import Pace
 WINDOW_SECONDS = 3600.0
 """Window over which the speed is measured."""
 
-EARLY_SECONDS = 60.0
-"""Time before which the progress of the first trainings reflects their start, not their speed."""
+MAX_ASSUMED_SECONDS = 300.0
+"""Longest period of assumed speed that is added to the measured period."""
+
+CLOCK_TOLERANCE = 60.0
+"""Difference between two clocks, in seconds, that is not reported."""
 
 NEWEST = 500
 """Largest number of records to read."""
@@ -80,17 +83,24 @@ def count_future_records(records: Iterable[tuple[str, Path]], now: float) -> int
     count = 0
     for _, file in records:
         with suppress(OSError):
-            count += file.stat().st_mtime > now + EARLY_SECONDS
+            count += file.stat().st_mtime > now + CLOCK_TOLERANCE
     return count
 
 
-def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: float) -> Pace:
+def estimate_pace(
+    ended: list[Piece], running: list[Piece], left: float, now: float, typical: float
+) -> Pace:
     """Estimate the current speed and the remaining time.
+
+    The first minutes of a training include its start, so their speed alone would be too low. The
+    speed is therefore estimated as if the forecast had been correct for one more training, or for
+    ``MAX_ASSUMED_SECONDS`` if that is less.
 
     Args:
         ended: result of ``find_ended_trainings``.
         running: finished parts of the running trainings.
         left: estimated seconds of remaining work.
+        typical: estimated seconds of one training.
 
     Returns:
         The pace; its ``seconds_left`` is None if nothing runs but work is left.
@@ -99,9 +109,9 @@ def estimate_pace(ended: list[Piece], running: list[Piece], left: float, now: fl
     window = max(now - WINDOW_SECONDS, min(begun, default=now))
     span = max(1.0, now - window)
     done = sum(piece.get_work_since(window) for piece in (*ended, *running))
-    reliable = done and (ended or span > EARLY_SECONDS)
-    # Too early to measure: assume that each running training does one second of work per second.
-    speed = done / span if reliable else float(len(running))
+    assumed = min(typical, MAX_ASSUMED_SECONDS)
+    # By the forecast, each running training does one second of work per second.
+    speed = (done + assumed * len(running)) / (span + assumed)
     return {
         "finished_last_hour": len(ended),
         "per_hour": len(ended) / span * 3600,

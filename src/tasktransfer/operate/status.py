@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 
 from tasktransfer.config import TINY
 from tasktransfer.core.nodes import Evaluation, Fit, Node, Stage
@@ -148,8 +149,10 @@ class ProgressWatcher:
         ]
         left = sum(value for digest, value in work.items() if digest not in there.finished)
         left -= sum(piece.work for piece in pieces)
+        ended = find_ended_trainings(records, work, now)
+        typical = fmean(work.values()) if work else 0.0
         return {
-            **estimate_pace(find_ended_trainings(records, work, now), pieces, left, now),
+            **estimate_pace(ended, pieces, left, now, typical),
             "dated_in_the_future": count_future_records(records, now),
         }
 
