@@ -18,7 +18,8 @@ In the first three worlds, the target is trained for 120 updates. Even so, the b
 below TF-IDF with logistic regression, because the tiny model is hardly pretrained.
 
 Prints the answer of each report, and how often it is right. WORLD is one of the four (default:
-all). FOLDER/cells.csv contains the differences behind the answers (tests/fixtures has a copy).
+all). FOLDER/answers.csv contains the answers, and FOLDER/cells.csv the differences behind them
+(tests/fixtures has copies).
 Existing worlds are not run again. It takes a quarter of an hour on two idle cores.
 """
 
@@ -205,7 +206,7 @@ def is_right(world: str, answer: str) -> bool:
 
 def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: int = 3) -> None:
     """Write and run every missing world, and print the answers."""
-    tables, first, right = [], None, Counter[str]()
+    tables, answers, first, right = [], [], None, Counter[str]()
     for number, kind in product(range(worlds), kinds):
         place = folder / f"{kind}-{number}"
         if not (place / CELLS).exists():
@@ -217,6 +218,8 @@ def main(folder: Path, worlds: int = 5, kinds: Sequence[str] = WORLDS, seeds: in
         said, cells = read_answer(place)
         right[kind] += is_right(kind, said)
         print(f"{kind}, world {number}: {said}", flush=True)
+        answers.append({"world": kind, "world_seed": number, "answer": said})
+        pd.DataFrame(answers).to_csv(folder / "answers.csv", index=False)
         tables.append(cells.assign(world=kind, world_seed=number))
         pd.concat(tables)[COLUMNS].to_csv(folder / "cells.csv", index=False, float_format="%.6g")
     for kind in kinds:

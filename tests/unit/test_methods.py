@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def make_cell(
 
 def make_method(name: str, cell: Cell, model: str | None = None, **more: Any) -> Method:
     cost = Cost(300, more.pop("seconds", 2.0))
-    return Method(("Own", "intent"), name, model, more.pop("variant", None), cell, cost)
+    return Method(("Own", "intent"), name, model, more.pop("variant", None), cell, cost, **more)
 
 
 def build_table(*methods: Method) -> pd.DataFrame:
@@ -118,6 +119,25 @@ def test_a_method_that_is_significantly_worse_than_any_other_is_not_recommended(
     assert table.loc[TRANSFER, "is_best"] and table.loc[TFIDF, "best_q"] > 0.05
     assert table["recommended"].to_dict() == {TFIDF: False, FINE_TUNING: True, TRANSFER: False}
     assert table.loc[TFIDF, "q"] <= 0.05
+
+
+def test_a_transfer_is_not_recommended_if_the_baseline_has_collapsed() -> None:
+    methods = [
+        make_method(TFIDF, make_cell(0.7)),
+        make_method(MOST_FREQUENT, make_cell(0.2)),
+        make_method(FINE_TUNING, make_cell(0.2, range(3)), "bert"),
+    ]
+    transfer = partial(make_method, TRANSFER, make_cell(0.97, range(3)), "bert", variant="a:b")
+    (sentence,) = describe_methods(build_table(*methods, transfer()))
+    assert sentence.startswith("For Own/intent, use transfer from b (a)")
+    table = build_table(*methods, transfer(is_excluded=True)).set_index("method")
+    assert table.loc[TRANSFER, "is_best"] and table.loc[TFIDF, "recommended"]
+    assert table.loc[TRANSFER, "delta"] > 0 and table.loc[TRANSFER, "q"] <= 0.05
+    (sentence,) = describe_methods(table.reset_index())
+    start = "For Own/intent, transfer from b (a) has the highest score (97."
+    assert sentence.startswith(start)
+    assert "but is not recommended, because the baseline has collapsed" in sentence
+    assert "Of the other methods, use TF-IDF with logistic regression (score 7" in sentence
 
 
 def test_q_is_adjusted_over_all_pairs() -> None:

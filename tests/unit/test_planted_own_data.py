@@ -5,7 +5,7 @@ The files contain what is planted, and tests/fixtures/planted_own_data.csv is su
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,9 @@ from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.report.advice import describe_first_sources
 
-CELLS = Path(__file__).resolve().parents[1] / "fixtures" / "planted_own_data.csv"
+ROOT = Path(__file__).resolve().parents[2]
+CELLS = ROOT / "tests" / "fixtures" / "planted_own_data.csv"
+ANSWERS = ROOT / "tests" / "fixtures" / "planted_answers.csv"
 
 
 def labels_of_words(dataset: str, subject: str, world: str) -> dict[str, set[str]]:
@@ -96,3 +98,18 @@ def test_the_truth_is_found_in_four_of_five(world: str) -> None:
 def test_nothing_is_found_where_what_helps_was_scrambled() -> None:
     """Otherwise finding the source would prove nothing."""
     assert not any(text.startswith(FOUND) for text in answers(pd.read_csv(CELLS), "scrambled"))
+
+
+def test_the_page_counts_the_right_answers() -> None:
+    rows = pd.read_csv(ANSWERS).to_dict("records")
+    right = Counter(row["world"] for row in rows if is_right(row["world"], row["answer"]))
+    assert right == dict.fromkeys(WORLDS, 5) and len(rows) == 20
+    assert all(row["answer"].startswith(UNLEARNED) for row in rows)
+    page = (ROOT / "docs" / "your-own-data.md").read_text(encoding="utf-8")
+    lines = [
+        line for line in page.splitlines() if line.startswith(tuple(f"| {w}:" for w in WORLDS))
+    ]
+    assert [line.split(" | ")[1:] for line in lines] == [
+        ["5", "the transfer from the helpful source in 5 of 5 |"],
+        *[["5", "no source |"]] * 3,
+    ]

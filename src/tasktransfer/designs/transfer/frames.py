@@ -228,7 +228,8 @@ METHODS: Columns = (
     (
         "recommended",
         FLAG,
-        "the simplest method that is not significantly worse than any other method (q > 0.05)",
+        "the simplest method that is not significantly worse than any other method (q > 0.05); "
+        "transfers to a target whose baseline has collapsed are ignored",
     ),
     ("delta", NUMBER, "score minus the recommended method's on the same instances, points"),
     ("delta_low", NUMBER, "lower end of the delta's 95 % interval over dialogues and seeds"),

@@ -253,6 +253,13 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
             "two or more seeds (for example seeds: 3), and evaluate all methods on the same test "
             "instances."
         )
+    if best["delta"] > 0 and best["q"] <= MOST_Q:
+        return (
+            f"{_format_method(best, has_models)} has the highest score ({_format_score(best)}), "
+            "but is not recommended, because the baseline has collapsed: with longer training, the "
+            "baseline might reach the same score. Of the other methods, use "
+            f"{_format_method(chosen, has_models)} (score {_format_score(chosen)})."
+        )
     if chosen["method"] == MOST_FREQUENT and chosen["score"] >= PERFECT:
         return (
             "the most frequent answer is correct for all test instances, so this test split cannot "

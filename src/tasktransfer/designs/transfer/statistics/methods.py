@@ -3,7 +3,8 @@
 All methods of a target are compared in pairs, on the same test instances and seeds. q is adjusted
 over all of a target's pairs, because the best method is not known before the comparison. The
 recommended method is the simplest one (``core.references``) that is not significantly worse than
-any other method (docs/decisions/0042).
+any other method (docs/decisions/0042). A transfer is not recommended if the baselines of its target
+have collapsed, because such a study trains for too short a time.
 """
 
 from __future__ import annotations
@@ -68,7 +69,13 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method with its scores on a target. ``model`` and ``variant`` are None if it has none."""
+    """A method with its scores on a target.
+
+    Attributes:
+        model: None if the method has none.
+        variant: None if the method has none.
+        is_excluded: True for a transfer to a target whose baselines have collapsed.
+    """
 
     target: Target
     name: str
@@ -76,6 +83,7 @@ class Method:
     variant: str | None
     cell: Cell
     cost: Cost
+    is_excluded: bool = False
 
     @property
     def score(self) -> float:
@@ -103,7 +111,7 @@ def make_methods(frames: Frames) -> pd.DataFrame:
     for method in (
         *_list_references(frames),
         *_list_baselines(frames),
-        *_list_transfers(frames.collected),
+        *_list_transfers(frames),
         *_list_prompted(frames),
     ):
         listed.setdefault(method.target, []).append(method)
@@ -129,7 +137,7 @@ def build_method_rows(methods: Sequence[Method]) -> Iterator[tuple[object, ...]]
     """Yield one row per method of a target. ``methods`` must be sorted by ``sort_methods``."""
     pairs = compare_pairs([method.cell for method in methods])
     best = max(range(len(methods)), key=lambda index: methods[index].score)
-    chosen = choose_recommended(methods, best, pairs)
+    chosen = choose_recommended(methods, pairs)
     for index, method in enumerate(methods):
         cell, cost = method.cell, method.cost
         sure = compute_mean_confidence(cell.trainings, cell.units)
@@ -172,23 +180,30 @@ def compare_pairs(cells: Sequence[Cell]) -> dict[tuple[int, int], Comparison]:
 
 
 def choose_recommended(
-    methods: Sequence[Method], best: int, pairs: Mapping[tuple[int, int], Comparison]
+    methods: Sequence[Method], pairs: Mapping[tuple[int, int], Comparison]
 ) -> int | None:
     """Return the index of the recommended method, or None if the best method is not tested.
 
-    The difference from the best method alone is not enough: if the best method varies between
-    seeds, nothing is significantly worse than it, although other methods may differ significantly.
-    Of several models with the same method, the one with the higher score is recommended.
+    Excluded methods are ignored. The difference from the best method alone is not enough: if the
+    best method varies between seeds, nothing is significantly worse than it, although other methods
+    may differ significantly. Of several models with the same method, the one with the higher score
+    is recommended.
     """
-    others = [index for index in range(len(methods)) if index != best]
+    allowed = [index for index, method in enumerate(methods) if not method.is_excluded]
+    best = max(allowed, key=lambda index: methods[index].score)
+    others = [index for index in allowed if index != best]
     if all(np.isnan(pairs[index, best].q) for index in others):
         return None
-    worse = {a for (a, _), pair in pairs.items() if pair.delta < 0 and pair.q <= MARKED}
+    worse = {a for (a, b), pair in pairs.items() if b in allowed and _is_worse(pair)}
     order = list(METHODS)
     candidates = [best, *(i for i in others if i not in worse and not np.isnan(pairs[i, best].q))]
     return min(
         candidates, key=lambda index: (order.index(methods[index].name), -methods[index].score)
     )
+
+
+def _is_worse(pair: Comparison) -> bool:
+    return pair.delta < 0 and pair.q <= MARKED
 
 
 # --- methods --------------------------------------------------------------------------------------
@@ -248,12 +263,13 @@ def _list_baselines(frames: Frames) -> Iterator[Method]:
         yield Method((dataset, task), name, model, None, baseline.cell, cost)
 
 
-def _list_transfers(collected: Collected) -> Iterator[Method]:
+def _list_transfers(frames: Frames) -> Iterator[Method]:
     """Yield the transfer with the best mean dev score for each target and model.
 
     Only transfers from one source take part, because test scores may have chosen the sources of
     runs with several (``multi_source``). Transfers with fewer seeds than others are left out.
     """
+    collected, baselines = frames.collected, frames.compute_once(score_baselines)
     groups: dict[tuple[str, str, str], dict[str, list[Run]]] = {}
     for run in collected.runs:
         if not is_transfer(run) or run.method == BASELINE or len(run.about["sources"]) != 1:
@@ -273,7 +289,9 @@ def _list_transfers(collected: Collected) -> Iterator[Method]:
             ((), run.seed, score_task_rows(collected, run, table, task)) for run, table in rows
         ]
         cell, cost = gather_cells(scored)[()], _compute_training_cost(collected, runs)
-        yield Method((dataset, task), TRANSFER, model, variant, cell, cost)
+        baseline = baselines.get((dataset, model, task))
+        is_excluded = baseline is not None and baseline.has_collapsed
+        yield Method((dataset, task), TRANSFER, model, variant, cell, cost, is_excluded)
 
 
 def _compute_dev_score(collected: Collected, runs: Sequence[Run]) -> float:

@@ -228,6 +228,11 @@ class Baseline(NamedTuple):
     cell: Cell
     collapsed: tuple[bool, ...]
 
+    @property
+    def has_collapsed(self) -> bool:
+        """Whether at least half of the seeds predict a single label."""
+        return 2 * sum(self.collapsed) >= len(self.collapsed)
+
 
 def make_references(frames: Frames) -> pd.DataFrame:
     """Return the frame ``references``, comparisons of baselines with simple predictors."""
@@ -304,7 +309,7 @@ def _judge_baseline(baseline: Baseline, reference: float) -> tuple[str, list[str
         COLLAPSED if collapsed else LEARNED if score > reference else NOT_BETTER
         for score, collapsed in runs
     ]
-    if 2 * sum(baseline.collapsed) >= len(states):
+    if baseline.has_collapsed:
         return COLLAPSED, states
     return LEARNED if float(np.mean(scores)) > reference else NOT_BETTER, states
 
