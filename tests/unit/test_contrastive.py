@@ -208,6 +208,21 @@ def test_a_fit_per_seed_predicts_tasks_with_one_label() -> None:
     assert estimates.estimate_seconds(contrastive) > 2 * estimates.estimate_seconds(frozen)
 
 
+@pytest.mark.usefixtures("here")
+def test_tasks_that_are_only_sources_are_left_out() -> None:
+    pair = {"source": "emotion_recognition", "target": "dialogue_act_classification"}
+    tasks = [*pair.values()]
+    study = {**STUDY, "algorithms": ["pretrain_finetune"]}
+    study["datasets"] = {"DailyDialog": {"tasks": tasks, "pairs": [pair]}}
+    Path("study.yaml").write_text(yaml.safe_dump(study))
+    tasks_of = {
+        run.variant: run.outcome.tasks
+        for run in open_study("study.yaml").plan.runs
+        if isinstance(run.outcome, Fit)
+    }
+    assert tasks_of == {FROZEN: (*tasks,), CONTRASTIVE: ("dialogue_act_classification",)}
+
+
 def test_a_baseline_below_the_contrastive_score_has_learned() -> None:
     def make_cell(*scores: float) -> Cell:
         return Cell(Trainings(tuple(range(len(scores))), np.array(scores), None), None, "logit")

@@ -180,8 +180,10 @@ def test_contrastive_fine_tuning_needs_an_encoder_that_is_not_tiny(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(content))
     wish = StudyRequest("intent", ("tiny", str(tmp_path)), 1.0, tmp_path, "Own")
-    left_out = (SVM,) if is_tuned else (SVM, CONTRASTIVE)
-    assert list_references(wish) == [name for name in REFERENCES if name not in left_out]
+    cheap = [name for name in REFERENCES if name not in (SVM, CONTRASTIVE)]
+    listed = list_references(wish, "dialogue_classification")
+    assert listed == [*cheap, CONTRASTIVE] if is_tuned else cheap
+    assert list_references(wish, "multi_label") == cheap
 
 
 def test_a_short_study_leaves_contrastive_fine_tuning_out(

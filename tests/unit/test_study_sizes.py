@@ -27,6 +27,13 @@ from tasktransfer.datasets.declared.lengths import DialogueLengths
 
 REFERENCES = ["most_frequent", "frozen_logistic", CONTRASTIVE]
 LENGTHS = InputLengths(needed=150, readable=512, chosen=160, least=64)
+OWN = {
+    "Own": {
+        "urgent": "utterance_classification",
+        **dict.fromkeys(("topic", "mood", "tone", "style"), "dialogue_classification"),
+    }
+}
+"""The user's other tasks."""
 
 
 def write_dialogues(file: Path, words: int, count: int = 40, longer: int = 0) -> Path:
@@ -68,8 +75,8 @@ def test_a_percentile_is_a_length_that_dialogues_have(percent: int, expected: in
     ("tokens", "readable", "has_prompts", "chosen"),
     [
         ([20] * 100, 512, False, 64),
-        ([62] * 100, 512, False, 64),
-        ([63] * 100, 512, False, 96),  # with the tokens before and after the dialogue
+        ([64] * 100, 512, False, 64),
+        ([65] * 100, 512, False, 96),
         ([100] * 100, 512, False, 128),
         ([100] * 95 + [250] * 5, 512, False, 128),
         ([100] * 94 + [250] * 6, 512, False, 256),
@@ -81,7 +88,7 @@ def test_a_percentile_is_a_length_that_dialogues_have(percent: int, expected: in
         ([], 512, False, 64),
     ],
 )
-def test_max_length_is_chosen_from_95_percent_of_the_dialogues(
+def test_max_length_is_chosen_from_95_percent_of_the_inputs(
     tokens: list[int], readable: int, has_prompts: bool, chosen: int
 ) -> None:
     lengths = choose_input_lengths(DialogueLengths(tokens), readable, has_prompts=has_prompts)
@@ -152,11 +159,38 @@ def test_dialogues_are_truncated_last_and_with_a_note(
         assert "limit_train" not in config["training"], "fewer instances would not save time"
 
 
+def test_labels_of_turns_are_read_up_to_the_labelled_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each dialogue has hundreds of words, but its only labelled turn is the first."""
+    rows = [dialogue("a", number) for number in range(40)]
+    for row in rows:
+        first, *others = row["messages"]
+        first["kind"] = row.pop("intent")
+        others[0]["content"] += " word" * 300
+        row["messages"] = [first, *({**turn, "kind": None} for turn in others)]
+    file = tmp_path / "own.jsonl"
+    file.write_text(lines(rows))
+    set_forecast(monkeypatch, lambda _: 0.1)
+    assert run_init(file, 1, "--label", "kind", "--skip-missing") == 0
+    assert read_config(file)["models"][0]["max_length"] == 64
+    assert "longer than" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("label", "keeps"), [("messages[].acts", None), ("acts", "both")])
+def test_inputs_that_end_with_a_labelled_turn_keep_their_end(label: str, keeps: str | None) -> None:
+    tasks: dict[str, Any] = {"acts": {"kind": "multi_label", "label": label}}
+    lengths = DialogueLengths([300] * 10, ["own.jsonl:1"] * 10)
+    notes = lengths.set_truncation(tasks, 256, "messages")
+    assert notes[0].endswith("are truncated: own.jsonl:1: 300 tokens")
+    assert len(notes) == (2 if keeps else 1) and tasks["acts"].get("keeps") == keeps
+
+
 # --- sources and instances ----------------------------------------------------------------------
 
 
 def test_what_is_reduced_first() -> None:
-    proposals = list(propose_studies("dialogue_classification", REFERENCES, LENGTHS))
+    proposals = list(propose_studies("dialogue_classification", OWN, REFERENCES, LENGTHS))
     of_sources = [study for study in proposals if study.sources]
     assert proposals[: len(of_sources)] == of_sources, "sources are left out first"
     assert all((study.size.limit_train or 5000) >= 5000 for study in of_sources)
@@ -168,9 +202,21 @@ def test_what_is_reduced_first() -> None:
     assert {study.size.max_length for study in proposals} == {160, 128, 96, 64}
 
 
+def test_own_tasks_do_not_displace_all_others() -> None:
+    """The last selection of sources has none of the user's other tasks."""
+    proposals = propose_studies("dialogue_classification", OWN, REFERENCES, LENGTHS)
+    selections = [*dict.fromkeys(json.dumps(study.sources) for study in proposals)]
+    largest, three, one, foreign, none = map(json.loads, selections)
+    assert largest["Own"] == [*OWN["Own"]] and len(largest["Friends"]) > 3
+    assert three["Own"] == ["topic", "mood", "tone"], "tasks of the target's kind come first"
+    assert one["Own"] == ["topic"] and len(one["Friends"]) == 1
+    assert foreign == {name: tasks for name, tasks in one.items() if name != "Own"}
+    assert none == {}
+
+
 def test_no_length_is_below_the_smallest() -> None:
     lengths = LENGTHS._replace(least=128)
-    proposals = propose_studies("dialogue_classification", REFERENCES, lengths)
+    proposals = propose_studies("dialogue_classification", OWN, REFERENCES, lengths)
     assert {study.size.max_length for study in proposals} == {160, 128}
 
 
@@ -203,7 +249,7 @@ def test_a_limit_on_the_targets_training_data_is_noted(
     assert read_config(file)["training"].get("limit_train") == limit
     assert read_config(file)["algorithms"] == ["baseline"], "sources do not displace own data"
     printed = capsys.readouterr().err
-    assert (told or "too short for source tasks") in printed
+    assert "too short for source tasks" in printed and (told or "") in printed
     assert ("labelled dialogues in the training split. Allow more --hours" in printed) == bool(told)
 
 

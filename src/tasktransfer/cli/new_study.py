@@ -23,11 +23,13 @@ from tasktransfer.cli.study_sizes import (
 from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets import PACKAGE_DATASETS
+from tasktransfer.datasets.declared.input_lengths import TextsCounter, measure_inputs
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import create_folder, json_text, replace_file
 from tasktransfer.files.progress import show_progress
+from tasktransfer.tasks.card import SINGLE_LABEL
 
 CONFIG = "config.yaml"
 MANY_POSITIONS = 1_000_000
@@ -78,15 +80,15 @@ class WrittenStudy:
 
 
 def write_study(
-    request: StudyRequest, declared: Mapping[str, Any], lengths: DialogueLengths
+    request: StudyRequest, declared: Mapping[str, Any], count_tokens: TextsCounter
 ) -> WrittenStudy:
     """Write config.yaml, a Snakefile and the default profile into a folder.
 
     Args:
         declared: the dataset as ``data check`` declares it, with paths relative to the current
             folder.
-        lengths: lengths of the dialogues, from which ``max_length`` and the part of a truncated
-            dialogue that is kept are chosen.
+        count_tokens: function that counts tokens. The lengths of the inputs give ``max_length`` and
+            the part of a truncated dialogue that is kept.
 
     Raises:
         ConfigError: the folder contains a study, the requested task does not exist, or no study of
@@ -100,6 +102,7 @@ def write_study(
                 "another folder (--out)."
             )
     target = find_target(request.label, declared)
+    lengths = measure_inputs(declared, request.name, count_tokens)
     with create_folder(request.folder):
         written = _find_fitting_study(request, declared, target, lengths)
         _write_files(request.folder, written, request)
@@ -107,16 +110,24 @@ def write_study(
 
 
 def _find_fitting_study(
-    request: StudyRequest, declared: Mapping[str, Any], target: str, dialogues: DialogueLengths
+    request: StudyRequest,
+    declared: Mapping[str, Any],
+    target: str,
+    inputs: Mapping[str, DialogueLengths],
 ) -> WrittenStudy:
     """Find the largest study that fits the time budget.
+
+    Args:
+        inputs: task → lengths of its inputs.
 
     Raises:
         ConfigError: not even the smallest study fits.
     """
-    lengths = _choose_lengths(request, dialogues)
-    kind, references = declared["tasks"][target]["kind"], list_references(request)
-    proposals = list(propose_studies(kind, references, lengths))
+    lengths = _choose_lengths(request, inputs[target])
+    kinds = {task: str(section["kind"]) for task, section in declared["tasks"].items()}
+    kind = kinds.pop(target)
+    references = list_references(request, kind)
+    proposals = list(propose_studies(kind, {request.name: kinds}, references, lengths))
     tried = list[TriedStudy]()
     for proposal in show_progress(proposals, "searching for a study size that fits"):
         config = _build_config(request, declared, target, proposal)
@@ -130,23 +141,26 @@ def _find_fitting_study(
     if not proposal.sources:
         proposal = proposal._replace(size=proposal.size.drop_limits(forecast.instances))
         config = _build_config(request, declared, target, proposal)
-    own = config["datasets"][request.name]["tasks"]
-    notes = [
-        *dialogues.set_truncation(own, proposal.size.max_length),
-        *list_budget_notes(tried[-1], request.hours, target, kind, lengths),
-    ]
+    own, turns = config["datasets"][request.name]["tasks"], declared["dialogue"].get("turns")
+    notes = list[str]()
+    for task in own:
+        changed = {task: own[task]}
+        told = inputs[task].set_truncation(changed, proposal.size.max_length, turns)
+        notes += told if task == target else told[1:]  # the first note has the target's lengths
+        own.update(changed)
+    notes += list_budget_notes(tried, request.hours, target, kind, lengths)
     if CONTRASTIVE in references and CONTRASTIVE not in proposal.references:
         notes.append(LEFT_OUT.format(request.hours))
     sources = _count_sources(config)
     return WrittenStudy(config, proposal.size, forecast.hours, sources, tuple(notes))
 
 
-def _choose_lengths(request: StudyRequest, dialogues: DialogueLengths) -> InputLengths:
-    """Choose the maximum sequence length of a study from its dialogues and models."""
+def _choose_lengths(request: StudyRequest, inputs: DialogueLengths) -> InputLengths:
+    """Choose the maximum sequence length of a study from its target's inputs and its models."""
     folders = [Path(model).expanduser() for model in request.models]
     has_prompts = any((request.family or _infer_family(each)) != "encoder" for each in folders)
     readable = min(map(_count_positions, folders))
-    return choose_input_lengths(dialogues, readable, has_prompts=has_prompts)
+    return choose_input_lengths(inputs, readable, has_prompts=has_prompts)
 
 
 def _count_positions(folder: Path) -> int:
@@ -196,9 +210,8 @@ def _build_config(
         if some is not None
     }
     own = {**declared, "files": {s: f[0] if len(f) == 1 else f for s, f in files.items()}}
-    own["tasks"] = dict(declared["tasks"])
-    if not sources:
-        own["tasks"] = {target: declared["tasks"][target]}
+    kept = (target, *sources.get(request.name, ()))
+    own["tasks"] = {task: declared["tasks"][task] for task in declared["tasks"] if task in kept}
     tiny = request.release is None
     release = "tiny_world" if tiny else _make_relative(request.folder, request.release or Path())
     purpose = "what to train on before" if sources else "a model for"
@@ -211,6 +224,7 @@ def _build_config(
             **{
                 name: {"tasks": _select_tiny_tasks(name, tasks) if tiny else tasks}
                 for name, tasks in sources.items()
+                if name != request.name
             },
         },
         **(_describe_pairs(request.name, target, sources) if sources else {}),
@@ -226,12 +240,15 @@ def _build_config(
     }
 
 
-def list_references(request: StudyRequest) -> list[str]:
+def list_references(request: StudyRequest, kind: str) -> list[str]:
     """Return the references that a study compares with, which take only minutes.
 
-    Contrastive fine-tuning is among them if a model is an encoder of at least ``LEAST_HIDDEN``.
+    Contrastive fine-tuning is among them if a model is an encoder of at least ``LEAST_HIDDEN``, and
+    if the target's kind has one label per instance.
     """
-    is_tuned = any(_can_be_tuned(model, request.family) for model in request.models)
+    is_tuned = kind in SINGLE_LABEL and any(
+        _can_be_tuned(model, request.family) for model in request.models
+    )
     left_out = (SVM,) if is_tuned else (SVM, CONTRASTIVE)
     return [name for name in REFERENCES if name not in left_out]
 
@@ -278,7 +295,7 @@ def _describe_pairs(
 ) -> dict[str, list[str]]:
     return {
         "targets": [f"{name}/{target}"],
-        "sources": [f"{dataset}/*" for dataset in (name, *sources)],
+        "sources": [f"{dataset}/*" for dataset, tasks in sources.items() if tasks],
     }
 
 

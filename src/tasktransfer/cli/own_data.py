@@ -27,7 +27,7 @@ from tasktransfer.files import json_text
 
 if TYPE_CHECKING:
     from tasktransfer.datasets.declared.check import CheckResult
-    from tasktransfer.datasets.declared.lengths import DialogueLengths
+    from tasktransfer.datasets.declared.input_lengths import TextsCounter
 
 SKIP_MISSING = (
     "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
@@ -151,6 +151,31 @@ def _load_token_counter(model: str) -> Callable[[str], int]:
     return lambda text: len(tokenizer(text, verbose=False)["input_ids"])
 
 
+def _load_texts_counter(models: Sequence[str]) -> TextsCounter:
+    """Return a function that counts tokens with the tokenizer that gives the largest number.
+
+    The numbers are estimated if no model is a folder with a tokenizer.
+    """
+    from tasktransfer.config.places import expand_path
+    from tasktransfer.encoding.tokenizer import load_tokenizer
+    from tasktransfer.tasks.compose import estimate_tokens
+
+    tokenizers = []
+    for model in map(expand_path, models):
+        if model != "tiny" and Path(model).is_dir():
+            with suppress(ModelError):  # a note reports it
+                tokenizers.append(load_tokenizer(model, None, "encoder"))
+    if not tokenizers:
+        return lambda texts: [round(estimate_tokens(text)) for text in texts]
+
+    def count(texts: Sequence[str]) -> list[int]:
+        options = {"add_special_tokens": False, "verbose": False}
+        each = [tokenizer([*texts], **options)["input_ids"] for tokenizer in tokenizers]
+        return [max(map(len, of_text)) for of_text in zip(*each, strict=True)]
+
+    return count
+
+
 def add_commands(commands: Any) -> None:
     """Add the command ``init``."""
     command = add_command(commands, "init", create_study, config=False)
@@ -192,7 +217,7 @@ def create_study(args: argparse.Namespace) -> None:
     """Create a study that finds the best source task for a label of your own dialogues."""
     from tasktransfer.cli.new_study import StudyRequest, write_study
 
-    name, declared, notes, lengths = _read_dataset(args)
+    name, declared, notes = _read_dataset(args)
     labels = ", ".join(declared["tasks"])
     label = args.label or _request_answer("--label", f"Label to predict ({labels})")
     models = args.model or [_request_answer("--model", "Model: a folder, a hub name, or tiny")]
@@ -205,7 +230,7 @@ def create_study(args: argparse.Namespace) -> None:
         *(label, tuple(models), hours, args.out, name),
         *(args.family, release, args.cores),
     )
-    written = write_study(request, declared, lengths)
+    written = write_study(request, declared, _load_texts_counter(models))
     for note in (*notes, *written.notes):
         print_note(note)
     if release is None and written.sources:
@@ -215,13 +240,6 @@ def create_study(args: argparse.Namespace) -> None:
             file=sys.stderr,
         )
     print(f"{args.out / 'config.yaml'}: {written.sources} sources, {written.size}")
-    if not written.sources:
-        print(
-            f"note: The time budget of {hours:g} h is too short for source tasks, so the study "
-            "only compares a trained baseline with simple references. Allow more --hours to "
-            "compare sources.",
-            file=sys.stderr,
-        )
     print(
         f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (`tasktransfer plan "
         "--calibrate` shows details)"
@@ -230,10 +248,8 @@ def create_study(args: argparse.Namespace) -> None:
     print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
 
 
-def _read_dataset(
-    args: argparse.Namespace,
-) -> tuple[str, dict[str, Any], list[str], DialogueLengths]:
-    """Read a new study's dataset: its name, declaration, notes and lengths.
+def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[str]]:
+    """Read a new study's dataset: its name, declaration and notes.
 
     Raises:
         ConfigError: the declaration has an error, or options contradict each other.
@@ -262,14 +278,14 @@ def _read_dataset(
                 )
         edited = read_declaration(args.dataset)
         name = _choose_dataset_name(edited.name, [])
-        return name, edited.section, *survey_declaration(edited)
+        return name, edited.section, survey_declaration(edited)
     files = args.file or [Path(_request_answer("--file", "File with your dialogues"))]
     name = _choose_dataset_name(args.name, files)
     skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
     checked = check_files(files, name, None, **skip)
     _raise_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
-    return name, declared, checked.notes, checked.lengths
+    return name, declared, checked.notes
 
 
 def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:

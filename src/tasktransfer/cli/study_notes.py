@@ -12,6 +12,8 @@ from tasktransfer.cli.study_sizes import MAX_LENGTH, SIZES, InputLengths, StudyP
 
 FORECAST_MAY_MISS = 1.5
 """Factor by which a forecast without records may be too low. A study has to fit even then."""
+FEW_DEV = 20
+"""Number of dev instances below which a note says that scores are uncertain."""
 NOUNS = {"dialogue_classification": "dialogues", "utterance_classification": "turns"}
 """Kind of task → its instances. They are called instances in other kinds."""
 
@@ -35,17 +37,27 @@ class TriedStudy(NamedTuple):
 
 
 def list_budget_notes(
-    tried: TriedStudy, hours: float, target: str, kind: str, lengths: InputLengths
+    tried: Sequence[TriedStudy], hours: float, target: str, kind: str, lengths: InputLengths
 ) -> Iterator[str]:
     """Yield notes on what a study leaves out because of its time budget or its largest length.
 
     Args:
+        tried: studies that were tried. The last one fits.
         hours: time budget.
         target: name of the target task.
         kind: kind of the target task.
         lengths: lengths from which ``max_length`` was chosen.
     """
-    size, total = tried.proposal.size, tried.forecast.instances["train"]
+    fitting = tried[-1]
+    size, instances = fitting.proposal.size, fitting.forecast.instances
+    total, noun = instances["train"], NOUNS.get(kind, "instances")
+    if not fitting.proposal.sources:
+        least = [study for study in tried if study.proposal.sources][-1].least_hours
+        yield (
+            f"The time budget of {hours:g} h is too short for source tasks, so the study only "
+            f"compares a trained baseline with simple references. Set --hours to {least} or more "
+            "to compare sources."
+        )
     if size.max_length < lengths.chosen:
         yield (
             f"The time budget of {hours:g} h is too short to read {lengths.chosen} tokens of each "
@@ -60,7 +72,14 @@ def list_budget_notes(
     if size.limit_train is not None and size.limit_train < total:
         yield (
             f"{target}: The study trains on {size.limit_train:,} of the {total:,} labelled "
-            f"{NOUNS.get(kind, 'instances')} in the training split. Allow more --hours to use more."
+            f"{noun} in the training split. Allow more --hours to use more."
+        )
+    if instances["dev"] < FEW_DEV:
+        checked = " and decides whether sources are trained" if fitting.proposal.sources else ""
+        yield (
+            f"{target}: Dev has {instances['dev']:,} and test has {instances['test']:,} labelled "
+            f"{noun}. Dev selects the best epoch{checked}, so the study's results are uncertain. "
+            "Label more dialogues if you can."
         )
 
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from tasktransfer.core.references import CONTRASTIVE
 from tasktransfer.datasets import PACKAGE_DATASETS
-from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.operate.forecast.other_nodes import PROMPT_TOKENS
 from tasktransfer.operate.forecast.sizes import TEXT_TO_TEXT_TOKENS
@@ -29,13 +28,13 @@ would only truncate the sources, which are read with the same ``max_length``.
 """
 LENGTH_STEP = 32
 READ_PERCENT = 95
-"""Percentage of the dialogues that ``max_length`` does not truncate."""
-SPECIAL_TOKENS = 2
-"""Tokens that an encoder reads in addition to a dialogue: those before and after it."""
+"""Percentage of the inputs that ``max_length`` does not truncate."""
 SHORTER_LENGTHS = (192, 128, 96, 64)
 """Values of ``max_length`` to try if the time budget is too short for the chosen value."""
-FEW_SOURCES = 3
-"""Number of sources per dataset if time is short."""
+FEW_SOURCES = (3, 1)
+"""Numbers of sources per dataset to try if time is short."""
+CLASSIFIED = ("utterance_classification", "dialogue_classification", "multi_label")
+"""Kinds of FETA's tasks that are sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +83,10 @@ SMALLER_SIZES = (Size(3, 2000, 200, 600), Size(3, 1000, 200, 600))
 """Sizes to try if the time budget is too short for any of ``SIZES`` without sources."""
 
 
+SourceKinds = Mapping[str, Mapping[str, str]]
+"""Dataset → task → kind of this task."""
+
+
 class StudyProposal(NamedTuple):
     """A study that may fit the time budget: its sources by dataset, size and references."""
 
@@ -93,7 +96,7 @@ class StudyProposal(NamedTuple):
 
 
 def propose_studies(
-    kind: str, references: list[str], lengths: InputLengths
+    kind: str, own: SourceKinds, references: list[str], lengths: InputLengths
 ) -> Iterator[StudyProposal]:
     """Yield studies in the order in which they are tried, from the largest to the smallest.
 
@@ -102,12 +105,14 @@ def propose_studies(
 
     Args:
         kind: kind of the target task.
+        own: the user's dataset and its other tasks, each with its kind.
         references: references of the largest study.
         lengths: chosen maximum sequence length, and the smallest one to try.
     """
     cheap = [name for name in references if name != CONTRASTIVE]
     sizes = [replace(size, max_length=lengths.chosen) for size in SIZES]
-    yield from map(StudyProposal._make, product(_propose_sources(kind), sizes, [references]))
+    sources = [*_propose_sources(kind, own), {}]
+    yield from map(StudyProposal._make, product(sources, sizes, [references]))
     if cheap != references:
         yield from map(StudyProposal._make, product([{}], sizes, [cheap]))
     for size in SMALLER_SIZES:
@@ -117,34 +122,33 @@ def propose_studies(
         yield StudyProposal({}, replace(size, max_length=length), cheap)
 
 
-def _propose_sources(kind: str) -> Iterator[dict[str, list[str]]]:
-    """Yield selections of FETA tasks by dataset, each smaller than the one before.
+def _propose_sources(kind: str, own: SourceKinds) -> Iterator[dict[str, list[str]]]:
+    """Yield selections of sources by dataset, each smaller than the one before.
 
-    The first has all classification tasks. The next two have ``FEW_SOURCES`` tasks and one task per
-    dataset, which are of the target's kind if the dataset has this kind. The last is empty, which
-    leaves only the baseline and the references.
+    The first has all classification tasks of FETA and all of the user's other tasks. The next two
+    have a few tasks per dataset (``FEW_SOURCES``), of the target's kind if the dataset has this
+    kind. The last has no task of the user's own dataset.
     """
-    classified = ("utterance_classification", "dialogue_classification", "multi_label")
-
-    def tasks(dataset: Dataset, kinds: tuple[str, ...]) -> list[str]:
-        return [card.name for card in dataset.cards if card.kind in kinds]
-
-    yield {dataset.name: tasks(dataset, classified) for dataset in PACKAGE_DATASETS}
-    alike = {dataset.name: tasks(dataset, (kind,)) for dataset in PACKAGE_DATASETS}
-    whole = {
-        name: some or tasks(d, classified)
-        for d, (name, some) in zip(PACKAGE_DATASETS, alike.items(), strict=True)
+    feta = {
+        dataset.name: {card.name: card.kind for card in dataset.cards if card.kind in CLASSIFIED}
+        for dataset in PACKAGE_DATASETS
     }
-    yield {name: some[:FEW_SOURCES] for name, some in whole.items()}
-    yield {name: some[:1] for name, some in whole.items()}
-    yield {}
+    yield {name: [*tasks] for name, tasks in {**own, **feta}.items()}
+    alike = {
+        name: [task for task in tasks if tasks[task] == kind] or [*tasks]
+        for name, tasks in {**own, **feta}.items()
+    }
+    for few in FEW_SOURCES:
+        yield {name: tasks[:few] for name, tasks in alike.items()}
+    if any(own.values()):
+        yield {name: alike[name][: FEW_SOURCES[-1]] for name in feta}
 
 
 class InputLengths(NamedTuple):
     """Numbers of tokens per input in a study, from which ``max_length`` is set.
 
     Attributes:
-        needed: tokens that are needed to read 95 % of the dialogues whole.
+        needed: tokens that are needed to read 95 % of the inputs whole.
         readable: tokens that all models can read.
         chosen: ``max_length``, unless the time budget is too short.
         least: smallest ``max_length`` if the time budget is too short.
@@ -159,18 +163,17 @@ class InputLengths(NamedTuple):
 def choose_input_lengths(
     lengths: DialogueLengths, readable: int, *, has_prompts: bool
 ) -> InputLengths:
-    """Choose the maximum sequence length of a study from the lengths of its dialogues.
+    """Choose the maximum sequence length of a study from the lengths of its target's inputs.
 
-    It is the smallest multiple of ``LENGTH_STEP`` that truncates at most 5 % of the dialogues,
-    within the limits of this module and of the models. All models read the same length.
+    It is the smallest multiple of ``LENGTH_STEP`` that truncates at most 5 % of the inputs, within
+    the limits of this module and of the models. All models read the same length.
 
     Args:
-        lengths: lengths of the target's dialogues. Inputs that end with a labelled turn are at most
-            as long.
+        lengths: lengths of the target's inputs, with special tokens.
         readable: number of tokens that all models can read.
         has_prompts: whether a model reads a prompt (decoders and encoder-decoders).
     """
-    needed, least = lengths.compute_percentile(READ_PERCENT) + SPECIAL_TOKENS, MIN_LENGTH
+    needed, least = lengths.compute_percentile(READ_PERCENT), MIN_LENGTH
     if has_prompts:
         needed, least = math.ceil(TEXT_TO_TEXT_TOKENS * needed) + PROMPT_TOKENS, MIN_PROMPT_LENGTH
     rounded = LENGTH_STEP * math.ceil(needed / LENGTH_STEP)

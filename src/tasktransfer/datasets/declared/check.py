@@ -67,14 +67,12 @@ class CheckResult:
         problems: errors that a study would raise, each with file and line.
         notes: facts about the files that a user should know, each with file and line.
         dialogue: lines that show a dialogue as it is read.
-        lengths: lengths of the dialogues.
     """
 
     text: str
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     dialogue: list[str] = field(default_factory=list)
-    lengths: DialogueLengths = field(default_factory=DialogueLengths)
 
 
 def check_files(
@@ -163,13 +161,14 @@ class _FileCheck:
             self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
             self._check_labels(declaration)
             if self.limit is not None:
-                self.notes += self.lengths.set_truncation(section["tasks"], self.limit)
+                turns = declaration.dialogue.turns
+                self.notes += self.lengths.set_truncation(section["tasks"], self.limit, turns)
             if not self.problems:
                 self._check_as_study(declaration)
             self._report_single_turns(declaration)
         problems = list(dict.fromkeys(self.problems))
         text = format_declaration(self.name, section, guess_result, self.counts)
-        return CheckResult(text, problems, self.notes, list(guess_result.example), self.lengths)
+        return CheckResult(text, problems, self.notes, list(guess_result.example))
 
     def _report_guess(self, guess_result: Guess, train: Path) -> None:
         self.notes += guess_result.notes

@@ -9,12 +9,10 @@ from pydantic import ValidationError
 
 from tasktransfer.config import yaml_file
 from tasktransfer.core.validation import Problem, list_problems
-from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.survey import get_survey
 from tasktransfer.errors import ConfigError
-from tasktransfer.tasks.compose import estimate_tokens
 
 
 class EditedDeclaration(NamedTuple):
@@ -55,20 +53,12 @@ def read_declaration(path: Path) -> EditedDeclaration:
     return EditedDeclaration(str(name), section, declaration)
 
 
-def survey_declaration(edited: EditedDeclaration) -> tuple[list[str], DialogueLengths]:
-    """Read all dialogues and answers of a declared dataset, as a study does.
-
-    Returns:
-        Notes for the user, and the estimated lengths of the dialogues.
+def survey_declaration(edited: EditedDeclaration) -> list[str]:
+    """Read all dialogues and answers of a declared dataset, as a study does, and return notes.
 
     Raises:
         DataError: a file, a row or an answer cannot be read. The message names file, line,
             value and remedy.
     """
     source = open_source(edited.declaration, f"datasets.{edited.name}")
-    survey = get_survey(edited.declaration, source, edited.name, "", None)
-    lengths = DialogueLengths()
-    for split in source.splits:
-        for dialogue in source.read_dialogues(split):
-            lengths.add(round(estimate_tokens(dialogue.context)), dialogue.location.place)
-    return survey.notes, lengths
+    return get_survey(edited.declaration, source, edited.name, "", None).notes

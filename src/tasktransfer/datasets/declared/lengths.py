@@ -1,11 +1,14 @@
-"""Lengths of dialogues in comparison with a model's maximum sequence length."""
+"""Lengths of dialogues and inputs in comparison with a model's maximum sequence length."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
+from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.errors import format_quantity
 
 MAX_TRUNCATED_FRACTION = 0.1
@@ -18,15 +21,17 @@ MAX_SHOWN_DIALOGUES = 3
 
 @dataclass
 class DialogueLengths:
-    """Lengths of the dialogues of a dataset.
+    """Lengths of the dialogues of a dataset, or of the inputs of a task.
 
     Args:
-        tokens: number of tokens of each dialogue.
+        tokens: number of tokens of each dialogue or input.
         places: file and line of each dialogue.
+        noun: what has these lengths: dialogue or input.
     """
 
     tokens: list[int] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
+    noun: str = "dialogue"
 
     def add(self, tokens: int, place: str) -> None:
         """Add the length of a dialogue."""
@@ -38,31 +43,39 @@ class DialogueLengths:
         ordered = sorted(self.tokens)
         return ordered[math.ceil(percent * len(ordered) / 100) - 1] if ordered else 0
 
-    def set_truncation(self, tasks: dict[str, dict[str, Any]], limit: int) -> list[str]:
+    def set_truncation(
+        self, tasks: dict[str, dict[str, Any]], limit: int, turns: str | None
+    ) -> list[str]:
         """Set which part of truncated dialogues each task keeps, and return notes on truncation.
 
         If many dialogues are truncated, tasks with labels of whole dialogues keep both ends,
-        because a label may depend on either end. Tasks that declare ``keeps`` are not changed.
+        because a label may depend on either end. Tasks that declare ``keeps`` are not changed, nor
+        those with labels of turns, because their inputs end with the labelled turn.
 
         Args:
             tasks: task → its section. Sections are replaced, not changed.
             limit: maximum sequence length in tokens.
+            turns: path of the list of turns, if rows have one.
         """
         long = [n for n, tokens in enumerate(self.tokens) if tokens > limit]
         if not long:
             return []
         fraction, verb = len(long) / len(self.tokens), "is" if len(long) == 1 else "are"
-        listed = "; ".join(
-            f"{self.places[n]}: {self.tokens[n]:,} tokens" for n in long[:MAX_SHOWN_DIALOGUES]
-        )
+        longest: dict[str, int] = {}
+        for n in long:
+            longest[self.places[n]] = max(self.tokens[n], longest.get(self.places[n], 0))
+        shown = islice(longest.items(), MAX_SHOWN_DIALOGUES)
+        listed = "; ".join(f"{place}: {tokens:,} tokens" for place, tokens in shown)
         notes = [
-            f"{format_quantity(len(long), 'dialogue')} ({100 * fraction:.0f} %) {verb} longer than "
+            f"{format_quantity(len(long), self.noun)} ({100 * fraction:.0f} %) {verb} longer than "
             f"{limit:,} tokens and {verb} truncated: {listed}"
         ]
         chosen = [
             name
             for name, task in tasks.items()
-            if task["kind"] in DIALOGUE_KINDS and "keeps" not in task
+            if task["kind"] in DIALOGUE_KINDS
+            and "keeps" not in task
+            and not _has_turn_labels(task, turns)
         ]
         if fraction <= MAX_TRUNCATED_FRACTION or not chosen:
             return notes
@@ -73,3 +86,8 @@ class DialogueLengths:
             "end if the label depends on that part."
         )
         return [*notes, kept]
+
+
+def _has_turn_labels(task: Mapping[str, Any], turns: str | None) -> bool:
+    """Return whether a task's label is a field of the turns in the list ``turns``."""
+    return turns is not None and str(task.get("label", "")).startswith(f"{turns}{LIST_MARK}")

@@ -95,9 +95,9 @@ def build_plan(
         builder.add_run(run)
     for run in plan_prompted_runs(config, inputs.data, inputs.models):
         builder.add_run(run)
-    simple = config.references
     for run in plan_reference_runs(
-        simple, names, inputs.data, inputs.models, inputs.get_training_hyperparameters
+        *(config.references, names, inputs.data, inputs.models),
+        *(inputs.get_training_hyperparameters, group_targets_by_dataset(config)),
     ):
         builder.add_run(run)
     if learned is not None:
@@ -111,14 +111,16 @@ def build_plan(
 def _plan_checks(config: TransferConfig, inputs: _PlanInputs) -> Iterator[Run]:
     """Yield the references that are evaluated on the dev splits of the study's targets."""
     models = [model.name for model in config.trained_models]
+    targets = group_targets_by_dataset(config)
     names = [
         (dataset, model, BASELINE, (), target, 0)
-        for dataset, targets in group_targets_by_dataset(config).items()
-        for model, target in product(models, targets)
+        for dataset, own in targets.items()
+        for model, target in product(models, own)
     ]
     references = [name for name in config.references if name in COMPARED]
     yield from plan_reference_runs(
-        references, names, inputs.data, inputs.models, inputs.get_training_hyperparameters, "dev"
+        *(references, names, inputs.data, inputs.models),
+        *(inputs.get_training_hyperparameters, targets, "dev"),
     )
 
 

@@ -2,12 +2,13 @@
 
 A reference of a dataset is one fit, which predicts the test splits of all its tasks. It reads as
 many training and test instances as the study's trainings. Nothing is sampled, so it has no seed.
-Contrastive fine-tuning has a fit per seed of the study.
+Contrastive fine-tuning has a fit per seed of the study. Because it takes much longer than the other
+references, tasks that are only sources are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -40,6 +41,7 @@ def plan_reference_runs(
     data: Mapping[str, Data],
     models: Mapping[str, ModelSpec],
     training: Callable[[str, str], Training],
+    targets: Mapping[str, Collection[str]],
     split: str = "test",
 ) -> Iterator[Run]:
     """Yield one run per dataset, reference and, where they matter, model and seed.
@@ -50,6 +52,7 @@ def plan_reference_runs(
         data: dataset → its data.
         models: model → its weights.
         training: function (dataset, model) → hyperparameters, for limits and scoring rules.
+        targets: dataset → targets of transfers; empty for a study without transfers.
         split: ``test``, or ``dev`` for runs that ``check_baselines`` compares with baselines.
     """
     tasks: dict[str, dict[str, None]] = {}
@@ -64,7 +67,10 @@ def plan_reference_runs(
         for model in trained[dataset] if reference in OF_A_MODEL else (NO_MODEL,):
             hyperparameters = training(dataset, next(iter(trained[dataset])))
             settings = _build_settings(reference, hyperparameters, models.get(model), split)
-            known = _select_predictable(reference, dataset, tasks[dataset])
+            is_costly = reference == CONTRASTIVE and len(targets) > 0
+            wanted = targets.get(dataset, ()) if is_costly else tasks[dataset]
+            own = [task for task in tasks[dataset] if task in wanted]
+            known = _select_predictable(reference, dataset, own)
             if not known or not can_fit(reference, models.get(model), split):
                 continue
             about = {"dataset": dataset, "sources": (), "target": "", "reference": reference}
