@@ -25,6 +25,7 @@ from tasktransfer.designs.transfer.report.blocks import (
 from tasktransfer.designs.transfer.report.grid import build_payload, find_best_algorithms
 from tasktransfer.designs.transfer.report.learned import (
     describe_baseline,
+    describe_better_baselines,
     describe_unlearned_baselines,
     describe_unlearned_list,
 )
@@ -123,11 +124,22 @@ def test_a_study_whose_baselines_have_not_learned_makes_no_claim() -> None:
     (answer,) = write_answer(with_states("not better", "collapsed", "not better"))
     assert answer.startswith("3 of 3 baselines have not learned.")
     assert "cannot show which sources help" in answer and "Increase training.updates" in answer
-    assert answer.endswith(
-        "None of 3 baselines are significantly better than the best simple reference on the same "
-        "test instances (q ≤ 0.05)."
-    )
+    assert answer.endswith("so that the baselines learn their tasks.")
     assert "Averaged" not in answer and "→" not in answer
+
+
+def test_baselines_are_compared_with_the_best_reference_if_one_has_learned() -> None:
+    learned, unlearned = ("x", 50.0, "learned"), ("y", 20.0, "collapsed")
+    same = "than the best simple reference on the same test instances (q ≤ 0.05)."
+    compared = compare(learned, unlearned).assign(delta=[10.0, -20.0])
+    assert [*describe_better_baselines(compared)] == [
+        f"None of 2 baselines are significantly better {same}"
+    ]
+    assert [*describe_better_baselines(compared[:1])] == [
+        f"The baseline is not significantly better {same}"
+    ]
+    assert [*describe_better_baselines(compared[1:])] == []
+    assert [*describe_better_baselines(compared[:0])] == []
 
 
 def test_a_study_of_one_combination_is_described_in_the_singular() -> None:

@@ -110,16 +110,30 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
         section: Section = {"rows": turn_list.rows} if turn_list.rows else {}
         section["turns"] = turn_list.path
         inner = _list_inner_rows(rows, turn_list.rows) if turn_list.rows else rows
-        name = find_dialogue_id(collect_columns(inner), len(inner), repeats=False)
-        named = {"id": name} if name else {}
+        named = _propose_id(collect_columns(inner), len(inner), [turn_list.path], repeats=False)
         if not turn_list.columns:
             yield section | named
         for texts in propose_texts(turn_list.columns):
             yield section | texts | named
     name = find_dialogue_id(columns, len(rows), repeats=True)
-    named = {"id": name} if name else {}
     for texts in propose_texts(columns, are_rows=name is None):
-        yield texts | named
+        paths = texts["text"] if isinstance(texts["text"], list) else [texts["text"]]
+        yield texts | _propose_id(columns, len(rows), paths, repeats=True)
+
+
+def _propose_id(columns: Columns, rows: int, used: Sequence[str], *, repeats: bool) -> Section:
+    """Return the key ``id`` with the field that names dialogues, or an empty section.
+
+    Args:
+        columns: columns of the rows.
+        rows: number of rows.
+        used: paths of the turns or texts. Their fields do not name dialogues.
+        repeats: whether rows are utterances.
+    """
+    keys = {path.partition("[]")[0] for path in used}
+    others = {key: values for key, values in columns.items() if key not in keys}
+    name = find_dialogue_id(others, rows, repeats=repeats)
+    return {"id": name} if name else {}
 
 
 def _list_inner_rows(rows: Rows, path: str) -> Rows:
