@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from small_study import SMALL, parse, refusal
 
+from finished_stages import opened
 from tasktransfer.core.nodes import Fit, Stage
 from tasktransfer.core.plan import Plan
 from tasktransfer.designs.transfer.choices import (
@@ -24,6 +25,9 @@ from tasktransfer.designs.transfer.statistics.choices import (
 )
 from tasktransfer.designs.transfer.study_plan import plan_study
 from tasktransfer.errors import RecordError
+from tasktransfer.operate.overview import summarise_study
+from tasktransfer.operate.status import ProgressWatcher
+from tasktransfer.operate.status_text import as_text
 from tasktransfer.results.planned_study import write_choice
 from tasktransfer.results.revisions import find_revisions
 
@@ -86,6 +90,22 @@ def test_before_the_check_only_baselines_of_targets_are_planned(tmp_path: Path) 
     assert (choice.name, choice.made) == (LEARNED_TARGETS, False)
     assert {type(node) for node in choice.after} == {Stage, Fit}
     assert {stage.kind for stage in choice.like} == {"baseline", "finetune"}
+
+
+def test_status_announces_transfers_until_the_check(here: Path) -> None:
+    line = "\ntrainings of transfers follow once the baselines have been checked"
+    study = opened(**ask(here))
+    counted = summarise_study(study)["trainings"]["total"] - len(study.plan.stages)
+    watcher = ProgressWatcher(study)
+    text = as_text(watcher.get_progress())
+    assert f"{line} (at most {counted})\n" in text and "multi-source" not in text
+    racing = opened(**ask(here, racing={"seeds": [1, 2], "keep": [0.5]}))
+    assert f"{line}\n" in as_text(ProgressWatcher(racing).get_progress())
+    write_choice(here, LEARNED_TARGETS, [make_row(target) for target in TARGETS])
+    assert " follow" not in as_text(watcher.get_progress())
+    assert "trainings with more seeds follow when" in as_text(
+        ProgressWatcher(racing).get_progress()
+    )
 
 
 def test_transfers_to_learned_targets_follow(tmp_path: Path) -> None:

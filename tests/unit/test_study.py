@@ -249,6 +249,8 @@ def test_auto_grows_when_the_selection_is_there() -> None:
     study = opened(multi_source=AUTO)
     (choice,) = study.plan.choices
     assert study.pending_choices == (choice,)
+    assert choice.announcement.startswith("further multi-source trainings follow")
+    assert study.further_trainings is None
     assert study.get_choice_path(choice) == "results/tables/selection.json"
     assert len(study.plan.runs) == 21
     select(PICKED)

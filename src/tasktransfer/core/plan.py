@@ -99,12 +99,14 @@ class Choice:
         made: True if the choice is made.
         like: examples of the stages that this choice, or choices that follow from it, add. The
             output files of each kind of stage have to be known before the choice is made.
+        announcement: clause that says which trainings follow when the choice is made.
     """
 
     name: str
     after: tuple[Node, ...]
     made: bool
     like: tuple[Stage, ...] = ()
+    announcement: str = "further trainings follow when they are selected"
 
 
 def get_relative_choice_path(name: str) -> str:

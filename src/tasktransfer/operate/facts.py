@@ -104,7 +104,8 @@ class StudyProgress(DatedPace):
 
     ``left``: number of unfinished nodes of all kinds. ``again``: number of unfinished nodes whose
     record exists. ``damaged``: problems of damaged records. ``totals`` and ``groups`` count
-    trainings by state.
+    trainings by state. ``announced``: clauses on the trainings that pending choices add;
+    ``further_trainings``: their maximum number, None if it is unknown.
     """
 
     study: str
@@ -114,6 +115,8 @@ class StudyProgress(DatedPace):
     again: int
     damaged: list[str]
     choice_pending: bool
+    announced: list[str]
+    further_trainings: int | None
     totals: dict[str, int]
     started_again: Restarts
     groups: list[ProgressGroup]

@@ -104,6 +104,8 @@ class ProgressWatcher:
             "again": len(there.again),
             "damaged": [*there.damaged.values()],
             "choice_pending": bool(study.pending_choices),
+            "announced": [choice.announcement for choice in study.pending_choices],
+            "further_trainings": study.further_trainings,
             "totals": {state: totals[state] for state in STATES},
             **self._estimate_pace(there, running, now),
             "started_again": self._count_restarts(there),

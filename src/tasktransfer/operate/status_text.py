@@ -80,8 +80,9 @@ def _describe_progress(seen: StudyProgress) -> list[str]:
             "files were copied; the next start of snakemake sets their time to now"
         )
     lines += format_damaged_records(seen["damaged"])
-    if seen["choice_pending"]:
-        lines.append("further multi-source trainings follow when their sources are selected")
+    most = seen["further_trainings"]
+    at_most = "" if most is None else f" (at most {most:,})"
+    lines += [f"{clause}{at_most}" for clause in seen["announced"]]
     again = seen["started_again"]
     if again["trainings"]:
         killed = again["times"] - again["after_errors"]

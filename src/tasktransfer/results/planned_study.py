@@ -83,6 +83,14 @@ class PlannedStudy:
         """Return the study with all runs that pending choices may add, if their number is known."""
         return replace(self, config=self.config.as_largest()) if self.pending_choices else self
 
+    @cached_property
+    def further_trainings(self) -> int | None:
+        """Maximum number of trainings that pending choices add, None if it is unknown."""
+        largest = self.as_largest()
+        if largest.pending_choices:
+            return None
+        return len(largest.plan.stages) - len(self.plan.stages)
+
     def with_choices(self) -> Self:
         """Return the study with the runs that follow from all choices made so far."""
         files = (self.get_choice_path(choice) for choice in self.pending_choices)

@@ -27,6 +27,10 @@ from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOS
 from tasktransfer.designs.transfer.plan import build_plan, plan_run
 from tasktransfer.results.revisions import Revisions
 
+ANNOUNCED_MULTI_SOURCE = "further multi-source trainings follow when their sources are selected"
+ANNOUNCED_RACE = "trainings with more seeds follow when the sources of the next round are selected"
+ANNOUNCED_TRANSFERS = "trainings of transfers follow once the baselines have been checked"
+
 
 def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
     """Return the plan of a study, including all runs that depend on choices already made.
@@ -50,7 +54,7 @@ def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
     like = _plan_multi_source_examples(config, revisions)
     chosen_by_split = config.multi_source.choose_by in SPLITS_THAT_CHOOSE
     after = read.stages if chosen_by_split else read.nodes
-    choice = Choice(SELECTION, after, made=picked is not None, like=like)
+    choice = Choice(SELECTION, after, picked is not None, like, ANNOUNCED_MULTI_SOURCE)
     grown = single_source if picked is None else build_plan(config, revisions, picked)
     return replace(grown, choices=(choice,))
 
@@ -76,6 +80,7 @@ def _plan_race(
             format_choice_name(number),
             build_plan(racing, revisions, race=race.rewind(number - 1), learned=learned).stages,
             made=number <= len(race.kept),
+            announcement=ANNOUNCED_RACE,
         )
         for number in rounds
     ]
@@ -96,7 +101,7 @@ def _plan_with_check(config: TransferConfig, revisions: Revisions) -> Plan:
     first = None if race is None else race.rewind(0)
     planned = build_plan(config, revisions, race=first, learned=learned)
     after = list_compared_nodes(planned.runs, group_targets_by_dataset(config))
-    choice = Choice(LEARNED_TARGETS, after, made=checked is not None, like=like)
+    choice = Choice(LEARNED_TARGETS, after, checked is not None, like, ANNOUNCED_TRANSFERS)
     if race is not None and learned:
         planned = _plan_race(config, revisions, learned)
     return replace(planned, choices=(choice, *planned.choices))
