@@ -300,6 +300,26 @@ def test_a_study_is_built_from_an_edited_declaration(
 
 
 @pytest.mark.parametrize(
+    ("options", "command"),
+    [([], "tasktransfer run"), (["--cores", "1"], "tasktransfer run --cores 1")],
+)
+def test_the_command_that_runs_the_study_has_its_number_of_cores(
+    options: list[str],
+    command: str,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    set_forecast(monkeypatch, lambda _: 0.1)
+    given = ["--file", str(write_own(here)), "--label", "intent", "--model", "tiny", "--hours", "1"]
+    assert main(["init", *given, *options]) == 0
+    assert f"run it: {command}; results" in capsys.readouterr().out
+    lines = Path("config.yaml").read_text("utf-8").splitlines()
+    (listed,) = (line for line in lines if "run it; results" in line)
+    assert listed.removeprefix("#").partition("  run it")[0].strip() == command
+
+
+@pytest.mark.parametrize(
     ("change", "words", "message"),
     [
         ({}, ["--file", "own.jsonl"], "--file: The option cannot be combined with --dataset"),

@@ -67,6 +67,11 @@ class StudyRequest:
     release: Path | None = None
     cores: int | None = None
 
+    @property
+    def run_command(self) -> str:
+        """Command that runs the study on the requested number of CPU cores."""
+        return "tasktransfer run" + (f" --cores {self.cores}" if self.cores else "")
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenStudy:
@@ -324,7 +329,7 @@ def _write_files(folder: Path, written: WrittenStudy, request: StudyRequest) -> 
         f"{_describe_purpose(written, request)}. Written by `tasktransfer init`; the forecast is",
         f"{written.hours:.2g} h on this machine. Size: {written.size}.",
         "",
-        "  tasktransfer run            run it; results/report.html begins with the answer",
+        f"  {request.run_command:<26}  run it; results/report.html begins with the answer",
         "  tasktransfer plan           forecast hours, wall time and disk space",
     )
     head = "\n".join(map(format_comment, lines))

@@ -245,7 +245,7 @@ def create_study(args: argparse.Namespace) -> None:
         "--calibrate` shows details)"
     )
     here = "" if args.out == Path() else f"cd {shlex.quote(str(args.out))} && "
-    print(f"run it: {here}tasktransfer run; results/report.html begins with the answer")
+    print(f"run it: {here}{request.run_command}; results/report.html begins with the answer")
 
 
 def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[str]]:
