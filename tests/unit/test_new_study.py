@@ -18,6 +18,7 @@ import yaml
 from forecast_studies import set_forecast, write_own
 
 import tasktransfer as tt
+from releases import tiny_release
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.cli.new_study import (
@@ -317,6 +318,25 @@ def test_the_command_that_runs_the_study_has_its_number_of_cores(
     lines = Path("config.yaml").read_text("utf-8").splitlines()
     (listed,) = (line for line in lines if "run it; results" in line)
     assert listed.removeprefix("#").partition("  run it")[0].strip() == command
+
+
+def test_a_release_that_was_found_is_named(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for dataset in ("DailyDialog", "Friends"):
+        tiny_release(dataset).write(here / "data")
+    set_forecast(monkeypatch, lambda _: 0.1)
+    given = ["--file", str(write_own(here)), "--label", "intent", "--model", "tiny", "--hours", "1"]
+    note = "note: The sources come from FETA's datasets in data. Add --release to use another"
+    for options, is_named in (([], True), (["--release", "data"], False)):
+        out = f"study-{is_named}"
+        assert main(["init", *given, *options, "--out", out]) == 0
+        assert (note in capsys.readouterr().err) == is_named
+        assert yaml.safe_load(Path(out, "config.yaml").read_text())["data"]["release"] == "../data"
+    with pytest.raises(SystemExit):
+        main(["init", "--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "first of the folders releases, data, ../shared/feta, ../shared/feta/full" in printed
 
 
 @pytest.mark.parametrize(

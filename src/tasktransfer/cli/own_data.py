@@ -196,7 +196,10 @@ def add_commands(commands: Any) -> None:
         "each checkpoint)"
     )
     add_option(command, "--family", "FAMILY", what)
-    what = "take source tasks from FETA's datasets in this folder"
+    what = (
+        "take source tasks from FETA's datasets in this folder (default: the first of the folders "
+        f"{', '.join(RELEASES)} that contains them, or else the synthetic tiny world)"
+    )
     add_option(command, "--release", "DIR", what, type=Path)
     add_number(command, "--cores", "let the study use at most N CPU cores (default: all)")
     what = "call the dataset by this name (default: derived from the file names)"
@@ -233,12 +236,8 @@ def create_study(args: argparse.Namespace) -> None:
     written = write_study(request, declared, _load_texts_counter(models))
     for note in (*notes, *written.notes):
         print_note(note)
-    if release is None and written.sources:
-        print(
-            "note: FETA's datasets were not found, so the sources come from the tiny world, which "
-            "is synthetic. Add --release to use FETA.",
-            file=sys.stderr,
-        )
+    if written.sources and args.release is None:
+        print_note(_describe_release(release))
     print(f"{args.out / 'config.yaml'}: {written.sources} sources, {written.size}")
     print(
         f"forecast: {written.hours:.2g} h of {hours:g} h on this machine (`tasktransfer plan "
@@ -328,6 +327,16 @@ def _find_release() -> Path | None:
                 dataset.reader.find(folder)
             return folder
     return None
+
+
+def _describe_release(found: Path | None) -> str:
+    """Return a note on the release that was found, or on the tiny world that replaces it."""
+    if found is None:
+        return (
+            "FETA's datasets were not found, so the sources come from the tiny world, which is "
+            "synthetic. Add --release to use FETA."
+        )
+    return f"The sources come from FETA's datasets in {found}. Add --release to use another folder."
 
 
 def _request_answer(name: str, question: str) -> str:
