@@ -230,7 +230,7 @@ class Baseline(NamedTuple):
 
     @property
     def has_collapsed(self) -> bool:
-        """Whether at least half of the seeds predict a single label."""
+        """Return whether at least half of the seeds predict a single label."""
         return 2 * sum(self.collapsed) >= len(self.collapsed)
 
 
