@@ -275,6 +275,28 @@ def test_the_search_for_recipes() -> None:
     ]
 
 
+def test_the_search_for_learning_rates() -> None:
+    log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
+    is_base = (log["size"] == 300) & (log["seed"] == 0) & (log["precision"] == "bfloat16")
+    rows = log[is_base & (log["head_initialization"] != "logistic_regression")]
+    dev = rows.pivot(index="task", columns="learning_rate", values="dev")
+    tasks = {
+        "emotions of EmpatheticDialogues": "emotion",
+        "emotions of EmoryNLP": "emory_emotion_recognition",
+        "emotions of DailyDialog": "emotion_recognition",
+        "topics of DailyDialog": "topic_classification",
+    }
+    assert [*dev.columns] == [1e-4, 2e-4, 3e-4, 5e-4] and {*dev.index} == {*tasks.values()}
+    assert read_table("recipes.md", "| task | 1e-4 | 2e-4 | 3e-4 | 5e-4 |") == [
+        *([name, *map(show, dev.loc[task])] for name, task in tasks.items()),
+        ["mean", *map(show, dev.mean())],
+    ]
+    text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
+    assert f"The means differ by {dev.mean().max() - dev.mean().min():.1f} points" in text
+    last = rows.pivot(index="task", columns="learning_rate", values="last").mean()
+    assert f"are between {last.min():.1f} and {last.max():.1f}. We therefore kept 3e-4." in text
+
+
 def test_dev_scores_of_fitted_heads() -> None:
     file = ROOT / "docs" / "development" / "fitted-heads.csv"
     with file.open(encoding="utf-8", newline="") as lines:
@@ -306,7 +328,8 @@ def test_dev_scores_of_fitted_heads() -> None:
 def test_four_seeds_of_fitted_heads() -> None:
     log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
-    chosen = log[(log["dataset"] == "Own") & (log["precision"] == "bfloat16")]
+    is_own = (log["dataset"] == "Own") & (log["precision"] == "bfloat16")
+    chosen = log[is_own & (log["learning_rate"] == 3e-4)]
     dev = chosen.pivot(index="seed", columns="head_initialization", values="dev")
     fitted, random = dev["logistic_regression"], dev["random"]
     assert len(dev.dropna()) == 4

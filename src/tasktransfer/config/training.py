@@ -218,10 +218,10 @@ _NO_LIMIT = float("inf")
 _SMALL, _BASE = 5e6, 6e7
 """Maximum number of parameters of models like the built-in tiny ones, and of models like MiniLM."""
 
-# The encoders' heads were chosen by dev scores (docs/recipes.md). The other values are provisional:
-# they are common for models of this kind, and benchmarks/recipe_search.py, which compares settings
-# by dev scores, has not been run to its end. An adapter's learning rate is ADAPTER_RATE_FACTOR
-# times that of its row.
+# The encoders' heads were chosen by dev scores, and four learning rates of MiniLM had equal ones
+# (docs/recipes.md). The other values are provisional: they are common for models of this kind, and
+# benchmarks/recipe_search.py, which compares settings by dev scores, has not been run to its end.
+# An adapter's learning rate is ADAPTER_RATE_FACTOR times that of its row.
 _ENCODER = Recipe(1e-4, 16, 300, 50, reads="turn", head_initialization="auto")
 _ROWS = (
     _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
