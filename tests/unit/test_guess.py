@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from odd_structures import FORMATS, ODD_ROWS, damaged_files, odd_file
-from public_formats import as_csv, as_lines, chat, mood, said, topic, turns
+from public_formats import as_csv, as_lines, as_table, chat, mood, said, topic, turns
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.declared.check import CheckResult, check_files
@@ -131,6 +131,35 @@ def test_a_field_that_names_dialogues_is_their_id(name: str, counter: str, tmp_p
         for t in range(3)
     ]
     assert section_in(check(tmp_path, "own.csv", as_csv(rows)))["dialogue"]["id"] == name
+
+
+@pytest.mark.parametrize("name", ["dialogue", "conversation", "transcript"])
+@pytest.mark.parametrize("is_csv", [True, False])
+def test_a_transcript_is_not_the_id_of_its_dialogue(
+    name: str, is_csv: bool, tmp_path: Path
+) -> None:
+    def row(number: int) -> dict[str, Any]:
+        text = f"user: {said(number, 0)}\nagent: {said(number, 1)}"
+        return {"id": f"c{number}", name: text, "topic": topic(number)}
+
+    content = as_table(row) if is_csv else as_lines(row)
+    section = section_in(check(tmp_path, "own.csv" if is_csv else "own.jsonl", content))
+    assert section["dialogue"]["turns"] == name and section["dialogue"]["id"] == "id"
+    del section["dialogue"]["id"]
+    unnamed = as_lines(lambda n: {key: v for key, v in row(n).items() if key != "id"})
+    assert section_in(check(tmp_path, "o.jsonl", unnamed))["dialogue"] == section["dialogue"]
+
+
+def test_a_text_is_not_the_id_of_its_dialogue(tmp_path: Path) -> None:
+    rows = [{"dialogue": said(n // 2, 0), "topic": topic(n // 2)} for n in range(24)]
+    section = section_in(check(tmp_path, "own.csv", as_csv(rows)))
+    assert section["dialogue"] == {"text": "dialogue"}
+    rows = [
+        {"conversation": said(n // 4, 0), "dialogue_id": n // 2, "mood": mood(n, 0)}
+        for n in range(48)
+    ]
+    section = section_in(check(tmp_path, "own.csv", as_csv(rows)))
+    assert section["dialogue"] == {"text": "conversation", "id": "dialogue_id"}
 
 
 def test_a_label_that_numbers_turns_by_chance_names_no_dialogues(tmp_path: Path) -> None:
