@@ -42,6 +42,16 @@ def test_a_field_that_alternates_is_the_speaker(
     assert any(f"{name} alternates from turn to turn" in note for note in checked.notes)
 
 
+def test_the_id_of_dialogues_is_not_a_speaker(tmp_path: Path) -> None:
+    content = "".join(
+        f"{json.dumps({'id': f'd{n}', 'text': f'{text} {n}', 'mood': 'xyz'[(n + t) % 3]})}\n"
+        for n in range(12)
+        for t, text in enumerate(TEXTS)
+    )
+    section = section_in(check(tmp_path, "d.jsonl", content))
+    assert section["dialogue"] == {"text": "text", "id": "id"}
+
+
 def test_a_label_is_not_a_speaker(tmp_path: Path) -> None:
     section = section_in(check(tmp_path, "d.jsonl", rows("ab", "who", s="pqrs")))
     assert section["dialogue"]["speaker"] == "who"

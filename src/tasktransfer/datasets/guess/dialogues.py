@@ -118,7 +118,10 @@ def propose_dialogues(rows: Rows) -> Iterator[Section]:
     name = find_dialogue_id(columns, len(rows), repeats=True)
     for texts in propose_texts(columns, are_rows=name is None):
         paths = texts["text"] if isinstance(texts["text"], list) else [texts["text"]]
-        yield texts | _propose_id(columns, len(rows), paths, repeats=True)
+        named = _propose_id(columns, len(rows), paths, repeats=True)
+        if named and texts.get("speaker") == named["id"]:
+            del texts["speaker"]
+        yield texts | named
 
 
 def _propose_id(columns: Columns, rows: int, used: Sequence[str], *, repeats: bool) -> Section:
