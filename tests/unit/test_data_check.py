@@ -287,6 +287,18 @@ def test_rows_without_a_label_are_skipped_if_asked(
     assert "intent: 1 item without an answer is skipped" in printed.err
 
 
+def test_empty_lists_of_labels_are_counted(tmp_path: Path) -> None:
+    lists = [["late"], [], ["late", "rude"], None, ["rude"], []]
+    content = lines([{"text": f"this is message {n}", "tags": lists[n % 6]} for n in range(60)])
+    file = tmp_path / "own.jsonl"
+    file.write_text(content)
+    note = "tags: 10 items without an answer and 20 items with an empty list are skipped"
+    assert f"{note} (missing: skip)" in check_files([file], "Own").notes
+    file.write_text(content.replace("null", '["cold"]'))
+    note = "tags: 20 items with an empty list are skipped (missing: skip)"
+    assert note in check_files([file], "Own").notes
+
+
 def test_turns_without_text_are_skipped_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

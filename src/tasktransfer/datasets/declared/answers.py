@@ -10,11 +10,7 @@ from typing import Any
 
 from tasktransfer.datasets.declared import cells
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, Turn, format_row_name
-from tasktransfer.datasets.declared.row_fields import (
-    LIST_MARK,
-    get_items,
-    get_value,
-)
+from tasktransfer.datasets.declared.row_fields import LIST_MARK, get_items, get_value
 from tasktransfer.datasets.declared.spellings import Spellings, ValueForms, normalise_label
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.errors import describe_wrong_value, format_value
@@ -47,6 +43,7 @@ class TaskReader:
         name: name of the task.
         section: declaration of the task.
         skipped: number of skipped items without an answer, if missing answers are allowed.
+        empty_lists: number of these items whose answer is an empty list.
         spellings: spelling → label that replaces it.
         forms: forms of the labels in the files.
         are_cells: whether a label was a list in the text of a cell.
@@ -58,6 +55,7 @@ class TaskReader:
     name: str
     section: TaskSection
     skipped: int = 0
+    empty_lists: int = 0
     spellings: Spellings = field(default_factory=dict)
     forms: ValueForms = field(default_factory=ValueForms)
     are_cells: bool = False
@@ -96,6 +94,7 @@ class TaskReader:
             instance = self._build_instance(dialogue, item, name, starts)
             if instance is None:
                 self.skipped += 1
+                self.empty_lists += self._has_empty_list(dialogue, item)
             else:
                 yield instance, item.location
 
@@ -138,6 +137,12 @@ class TaskReader:
             if not about_turns or number in turns:
                 turn = turns[number] if about_turns else None
                 yield Item(turn, number, {self.listed + LIST_MARK: values}, location)
+
+    def _has_empty_list(self, dialogue: DeclaredDialogue, item: Item) -> bool:
+        """Return whether the answer of an item is an empty list."""
+        return "label" in self.fields and (
+            cells.list_items(self._read_value("label", dialogue, item)) == []
+        )
 
     def _is_missing(self, value: Any) -> bool:
         """Return whether a value is a missing answer (null, NaN, blank, or a listed text)."""

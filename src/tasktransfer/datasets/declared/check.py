@@ -24,17 +24,14 @@ from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.skipped import describe_skipped_items
 from tasktransfer.datasets.declared.source import open_source
 from tasktransfer.datasets.declared.spellings import (
     describe_merged_spellings,
     describe_missing_words,
     merge_spellings,
 )
-from tasktransfer.datasets.declared.survey import (
-    KINDS_WITHOUT_LABELS,
-    describe_skipped,
-    get_survey,
-)
+from tasktransfer.datasets.declared.survey import KINDS_WITHOUT_LABELS, get_survey
 from tasktransfer.datasets.disjoint_splits import MIN_WORDS, count_words, normalise_text
 from tasktransfer.datasets.guess.check_text import (
     DeclarationCounts,
@@ -132,7 +129,6 @@ class _FileCheck:
         self.repeated: dict[str, str] = {}
         self.differing: list[str] = []
         self.answers: dict[str, tuple[str, Answers]] = {}
-        self.skipped: Counter[str] = Counter()
 
     def run(self) -> CheckResult:
         rows = {path: self._read_first_rows(path, file) for path, file in self.files.items()}
@@ -153,12 +149,13 @@ class _FileCheck:
             self.problems.append(f"{train}: {problem}")
         if declaration is not None:
             declaration = self._add_name_scope(section, declaration)
+            readers = [TaskReader(task, model) for task, model in declaration.tasks.items()]
             for path in self.files:
-                self._read_dialogues(path, declaration)
+                self._read_dialogues(path, declaration, readers)
             self.problems += shorten_problems(self.in_two_splits, "such dialogues")
             self.notes += shorten_problems([*self.repeated.values()], "such dialogues")
             self.notes += shorten_problems(self.differing, "such dialogues")
-            self.notes += [describe_skipped(*item) for item in self.skipped.items() if item[1]]
+            self.notes += [note for reader in readers for note in describe_skipped_items(reader)]
             self._check_labels(declaration)
             if self.limit is not None:
                 turns = declaration.dialogue.turns
@@ -252,9 +249,10 @@ class _FileCheck:
 
     # --- dialogues and answers ---
 
-    def _read_dialogues(self, path: Path, declaration: Declaration) -> None:
+    def _read_dialogues(
+        self, path: Path, declaration: Declaration, readers: Sequence[TaskReader]
+    ) -> None:
         split, problems = self.splits[path], list[DataError | str]()
-        readers = [TaskReader(task, section) for task, section in declaration.tasks.items()]
         rows = takewhile(lambda _: len(problems) < MAX_BROKEN_LINES, self._read_valid_rows(path))
         for dialogue in read_dialogues(
             *(rows, declaration.dialogue, f"{split}-{path.name}", split),
@@ -267,8 +265,6 @@ class _FileCheck:
             self.short += len(dialogue.turns) == 1
             problems += self._read_answers(dialogue, readers, split)
         self.problems += shorten_problems([*map(str, problems)])
-        for reader in readers:
-            self.skipped[reader.name] += reader.skipped
 
     def _read_answers(
         self, dialogue: DeclaredDialogue, readers: Sequence[TaskReader], split: str

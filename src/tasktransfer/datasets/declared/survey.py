@@ -25,6 +25,7 @@ from tasktransfer.datasets.declared.sampling import (
     sample_splits,
 )
 from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.datasets.declared.skipped import describe_skipped_items
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
 from tasktransfer.errors import DataError, format_quantity
@@ -34,7 +35,7 @@ from tasktransfer.tasks.compose import TOKENS_PER_WORD, estimate_tokens
 
 VERSION = 1
 """Version of the reader. Increase it if the same files give other instances."""
-SURVEY_VERSION = 5
+SURVEY_VERSION = 6
 """Version of surveys. Increase it if their fields or notes change."""
 
 MAX_LABELS = 1000
@@ -346,8 +347,7 @@ class _Surveyor:
             assignment.get_split_by_number(n) if needed else "train" for n in self.numbers["train"]
         ]
         for task, counts in self.tasks.items():
-            if counts.reader.skipped:
-                notes.append(describe_skipped(task, counts.reader.skipped))
+            notes += describe_skipped_items(counts.reader)
             if self.groups and (differing := counts.labels.count_conflicts(self.groups)):
                 texts = "1 text" if differing == 1 else f"{differing:,} texts"
                 notes.append(
@@ -362,14 +362,6 @@ class _Surveyor:
             several = self.declaration.tasks[task].kind == "multi_label"
             notes += counts.labels.list_notes(task, splits, few, all_in_macro=several)
         return notes
-
-
-def describe_skipped(task: str, count: int) -> str:
-    """Describe how many items without an answer were skipped."""
-    verb = "is" if count == 1 else "are"
-    return (
-        f"{task}: {format_quantity(count, 'item')} without an answer {verb} skipped (missing: skip)"
-    )
 
 
 def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:

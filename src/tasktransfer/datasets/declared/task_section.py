@@ -115,8 +115,8 @@ class TaskSection(Section):
     missing_values: Annotated[tuple[str, ...], LIST, Field(min_length=1), DISTINCT] | None = Field(
         default=None,
         description=(
-            "texts that mean a missing answer, such as 'nan'; null, NaN and blank texts always "
-            "mean a missing answer"
+            "texts that mean a missing answer, such as 'nan'; null, NaN, blank texts and empty "
+            "lists always mean a missing answer"
         ),
     )
     keeps: Literal["start", "end", "both"] | None = Field(
