@@ -17,6 +17,7 @@ from tasktransfer.cli.own_data import derive_dataset_name
 from tasktransfer.datasets.declared.check import CheckResult, check_files
 from tasktransfer.datasets.declared.reader import build_dataset
 from tasktransfer.datasets.declared.section import Declaration
+from tasktransfer.errors import DataError
 
 
 def world(size: int = 12) -> list[dict[str, Any]]:
@@ -285,6 +286,22 @@ def test_rows_without_a_label_are_skipped_if_asked(
     printed = capsys.readouterr()
     assert yaml.safe_load(printed.out)["datasets"]["Own"]["tasks"]["intent"]["missing"] == "skip"
     assert "intent: 1 item without an answer is skipped" in printed.err
+
+
+def test_turns_without_a_label_are_skipped_unless_refused(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    rows = world()
+    rows[3]["messages"][1]["urgency"] = None
+    file.write_text(lines(rows))
+    checked = check_files([file], "Own")
+    note = "urgency: 1 turn without an answer is skipped by default. Set missing: refuse to report"
+    assert checked.problems == [] and any(line.startswith(note) for line in checked.notes)
+    asked = check_files([file], "Own", skip_missing=True)
+    assert "urgency: 1 turn without an answer is skipped (missing: skip)" in asked.notes
+    section = declared(checked)
+    section["tasks"]["urgency"]["missing"] = "refuse"
+    with pytest.raises(DataError, match=r"own.jsonl:4, messages\[1\]: The field .*urgency"):
+        build_dataset("Own", Declaration.model_validate(section), None)
 
 
 def test_empty_lists_of_labels_are_counted(tmp_path: Path) -> None:

@@ -95,7 +95,10 @@ def test_all_kinds_of_task(tmp_path: Path) -> None:
     assert found["next-train"][0].context == "I was in Rome"
     assert dataset.tasks["choice"].labels == ("0", "1", "2")
     assert dataset.tasks["emotion"].labels == ("0", "1")
-    assert "emotion: 18 items without an answer are skipped (missing: skip)" in dataset.notes
+    assert (
+        "emotion: 18 turns without an answer are skipped by default. Set missing: refuse to report "
+        "missing answers as errors."
+    ) in dataset.notes
 
 
 # --- draws ----------------------------------------------------------------------------------------

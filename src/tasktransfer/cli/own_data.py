@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from tasktransfer.datasets.declared.input_lengths import TextsCounter
 
 SKIP_MISSING = (
-    "skip rows and turns without a label (missing: skip) instead of reporting them as errors"
+    "skip dialogues without a label (missing: skip) instead of reporting them as errors; turns "
+    "without a label are always skipped"
 )
 RELEASES = ("releases", "data", "../shared/feta", "../shared/feta/full")
 """Folders that are searched for FETA's release."""
@@ -87,7 +88,7 @@ def _raise_problems(checked: CheckResult) -> None:
     """Raise DataError if the checked files have problems."""
     lines = [*map(escape_line, checked.problems)]
     if any("set missing: skip" in line for line in lines):
-        lines.append("To skip rows or turns without a label, add the option --skip-missing.")
+        lines.append("To skip dialogues without a label, add the option --skip-missing.")
     if any("set dialogue.skip: empty" in line for line in lines):
         lines.append("To skip all turns without text, add the option --skip-empty.")
     if lines:

@@ -90,8 +90,8 @@ def check_files(
             truncation is not reported.
         tokens: function that counts the tokens of a text. None for an estimate: the number of
             words times BERT's word pieces per word.
-        skip_missing: whether dialogues and turns without a label are skipped. Otherwise they are a
-            problem.
+        skip_missing: whether dialogues without a label are skipped. Otherwise they are a problem.
+            Turns without a label are always skipped.
         skip_empty: whether turns without text are skipped. Otherwise they are a problem, unless
             they seem to be intended.
 

@@ -14,6 +14,11 @@ def describe_skipped_items(reader: TaskReader) -> Iterator[str]:
         "without an answer": reader.skipped - reader.empty_lists,
         "with an empty list": reader.empty_lists,
     }
-    if parts := [f"{format_quantity(n, 'item')} {what}" for what, n in counts.items() if n]:
-        verb = "is" if reader.skipped == 1 else "are"
-        yield f"{reader.name}: {' and '.join(parts)} {verb} skipped (missing: skip)"
+    thing = "turn" if reader.section.kind == "utterance_classification" else "item"
+    if parts := [f"{format_quantity(n, thing)} {what}" for what, n in counts.items() if n]:
+        text = f"{' and '.join(parts)} {'is' if reader.skipped == 1 else 'are'} skipped"
+        if reader.section.missing is None:
+            rule = "by default. Set missing: refuse to report missing answers as errors."
+        else:
+            rule = "(missing: skip)"
+        yield f"{reader.name}: {text} {rule}"
