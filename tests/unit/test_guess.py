@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from odd_structures import FORMATS, ODD_ROWS, damaged_files, odd_file
-from public_formats import as_csv, as_lines, as_table, chat, mood, said, topic, turns
+from public_formats import as_csv, as_lines, as_table, chat, mood, said, topic, turns, utterances
 
 from tasktransfer.cli import main
 from tasktransfer.datasets.declared.check import CheckResult, check_files
@@ -286,6 +287,20 @@ def test_several_labels_in_one_text_are_noted(tmp_path: Path) -> None:
     assert "kind: dialogue_classification" in checked.text
     single = as_csv([{"text": said(n, 0), "tags": ("a|b", "c|d")[n % 2]} for n in range(40)])
     assert not [note for note in check(tmp_path, "own.csv", single).notes if "be several" in note]
+
+
+def test_a_label_in_one_row_of_each_dialogue_is_noted(tmp_path: Path) -> None:
+    def notes(label: Callable[[int, int], str]) -> list[str]:
+        rows = utterances(lambda n, t: {"id": n, "text": said(n, t), "result": label(n, t)})
+        checked = check(tmp_path, "own.csv", as_csv(rows))
+        assert section_in(checked)["tasks"]["result"]["kind"] == "dialogue_classification"
+        return [note for note in checked.notes if "only one row has a value" in note]
+
+    (note,) = notes(lambda n, t: topic(n) if t == 3 else "")
+    assert "result: only one row has a value in 24 of 24 dialogues" in note
+    assert "set kind: utterance_classification" in note
+    assert notes(lambda n, t: topic(n) if t > 1 else "") == []
+    assert notes(lambda n, t: topic(n)) == []
 
 
 def test_a_dialogue_that_all_rows_repeat_is_named(tmp_path: Path) -> None:

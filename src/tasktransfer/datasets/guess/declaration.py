@@ -138,7 +138,8 @@ def guess_declaration(rows: Sequence[SourceRow], location: str) -> Guess:
             notes.append(f"More than {MAX_TASKS} fields look like labels. The others are left out.")
             break
         section, note = _try_task(task, tried)
-        notes += [note for note in (task.note, note) if note]
+        if note or (section and task.note):
+            notes.append(note or task.note)
         if section is None:
             continue
         name = _format_task_name(task.name, tasks)

@@ -134,7 +134,31 @@ def propose_row_tasks(
         differs = any(len({str(v) for v in group if not is_null(v)}) > 1 for group in in_groups)
         kind = "utterance_classification" if differs else "dialogue_classification"
         for task in _propose_label_tasks(key, key, values, kind):
-            yield replace(task, sections=task.sections[-1:]) if key in cells else task
+            sections = task.sections[-1:] if key in cells else task.sections
+            is_common = sections[0]["kind"] == "dialogue_classification"
+            single = _describe_single_labels(key, in_groups) if is_common else ""
+            note = ". ".join(filter(None, (task.note, single)))
+            yield replace(task, sections=sections, note=note)
+
+
+def _describe_single_labels(key: str, groups: Sequence[list[Any]]) -> str:
+    """Return a note if most dialogues have a value in only one of their rows, otherwise "".
+
+    The value may be the label of the dialogue or of this turn.
+
+    Args:
+        key: field of the label.
+        groups: values of each dialogue's rows.
+    """
+    several = [values for values in groups if len(values) > 1]
+    single = sum(sum(not is_null(value) for value in values) == 1 for values in several)
+    if 2 * single <= len(several):
+        return ""
+    return (
+        f"{key}: only one row has a value in {single:,} of {len(groups):,} dialogues. It is read "
+        "as the label of the whole dialogue. If it is the label of this turn, set kind: "
+        "utterance_classification."
+    )
 
 
 def _propose_label_tasks(
