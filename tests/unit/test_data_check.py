@@ -316,6 +316,19 @@ def test_empty_lists_of_labels_are_counted(tmp_path: Path) -> None:
     assert note in check_files([file], "Own").notes
 
 
+def test_single_rows_turns_and_dialogues_are_in_the_singular(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    turns = [{"text": f"this is message {n}", "mood": "ab"[n % 2]} for n in range(8)]
+    file.write_text(lines([{"turns": turns}]))
+    assert "# 1 train dialogue, 8 turns" in check_files([file], "Own").text
+    file.write_text(lines([{"text": "this is a message", "topic": "a"}]))
+    assert "# 1 row, no task found" in check_files([file], "Own").text
+    file.write_text(lines(world(10)))
+    notes = "\n".join(check_files([file], "Own").notes)
+    assert "1 of the 10 training dialogues is dev" in notes
+    assert "2 of the 10 training dialogues are test" in notes
+
+
 def test_turns_without_text_are_skipped_if_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

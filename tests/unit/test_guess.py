@@ -241,7 +241,7 @@ def test_answers_of_prodigy_that_are_not_accepted_are_reported(tmp_path: Path) -
     checked = check(tmp_path, "own.jsonl", as_lines(row))
     assert checked.problems == []
     assert section_in(checked)["tasks"]["accept"]["missing"] == "skip"
-    assert any("1 rows whose answer is not accept are read" in n for n in checked.notes)
+    assert any("1 row whose answer is not accept is read" in n for n in checked.notes)
 
 
 def test_many_fields_that_look_like_labels_are_cut(tmp_path: Path) -> None:
@@ -314,6 +314,8 @@ def test_a_dialogue_that_all_rows_repeat_is_named(tmp_path: Path) -> None:
 
 def test_a_label_with_one_value_is_named(tmp_path: Path) -> None:
     content = as_csv([{"text": said(n, 0), "topic": "billing"} for n in range(12)])
-    (problem,) = check(tmp_path, "own.csv", content).problems
+    checked = check(tmp_path, "own.csv", content)
+    (problem,) = checked.problems
+    assert "# 12 rows, no task found" in checked.text
     assert "No field looks like a label (topic: the value is the same in every row)" in problem
     assert "`tasktransfer init --dataset`" in problem

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from tasktransfer.errors import DataError, format_location, format_problem
+from tasktransfer.errors import DataError, format_location, format_problem, format_quantity
 from tasktransfer.files.csv_columns import Columns, find_separator
 from tasktransfer.files.csv_records import (
     QUOTE,
@@ -251,7 +251,8 @@ class _Scan:
         self._check_header(names)
         notes = [
             f"{self.path}: The file is read as CSV with {self.dialect}. Line {self.header_line} "
-            f"names {len(names)} columns, and {self.rows:,} rows follow.",
+            f"names {format_quantity(len(names), 'column')}, and "
+            f"{format_quantity(self.rows, 'row')} follow{'s' if self.rows == 1 else ''}.",
             *([note] if note else []),
             *self._list_notes(index, passed),
             *self.lines.list_notes(),

@@ -331,8 +331,8 @@ class _Surveyor:
         for split in needed:
             size, whole = len(by_split[split].few), len(self.numbers["train"])
             notes.append(
-                f"no {split} split: {size:,} of the {whole:,} training dialogues are {split}, "
-                f"sampled with seed {shares.seed}"
+                f"no {split} split: {size:,} of the {whole:,} training dialogues "
+                f"{'is' if size == 1 else 'are'} {split}, sampled with seed {shares.seed}"
             )
         empty = (("turn", self.empty_turns), ("dialogue", self.empty_dialogues))
         if parts := [f"{format_quantity(n, thing)} without text" for thing, n in empty if n]:

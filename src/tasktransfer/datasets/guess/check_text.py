@@ -11,6 +11,7 @@ from typing import Any
 from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.datasets.guess.columns import collect_columns
 from tasktransfer.datasets.guess.declaration import Guess
+from tasktransfer.errors import format_quantity
 
 MAX_SHOWN = 20
 """Number of listed problems per file, and of listed lines per problem."""
@@ -49,9 +50,10 @@ def format_declaration(
         counts: numbers for the comments.
     """
     sizes = ", ".join(f"{count:,} {split}" for split, count in counts.dialogues.items())
-    head = f"# {sizes} dialogues, {counts.turns:,} turns\n"
+    noun = "dialogue" if counts.dialogues.total() == 1 else "dialogues"
+    head = f"# {sizes} {noun}, {format_quantity(counts.turns, 'turn')}\n"
     if not sizes:
-        head = f"# {counts.rows:,} rows, no task found\n"
+        head = f"# {format_quantity(counts.rows, 'row')}, no task found\n"
     body = format_yaml({"datasets": {name: section}})
     body, heading, tasks = body.partition("\n    tasks:")
     for task in guess.tasks:

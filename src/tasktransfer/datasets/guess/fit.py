@@ -27,7 +27,7 @@ from tasktransfer.datasets.guess.turn_fields import (
     find_alternating_field,
     find_unsorted_order_field,
 )
-from tasktransfer.errors import DataError, escape_line
+from tasktransfer.errors import DataError, escape_line, format_quantity
 
 MAX_CANDIDATES = 12
 
@@ -155,7 +155,8 @@ def _add_empty_turn_rule(fit: DialogueFit) -> DialogueFit:
     if not affected or (are_few and not _has_extra_field(empty, turns)):
         return fit
     note = (
-        f"{len(empty):,} turns of {len(affected):,} dialogues have no text. With skip: empty they "
+        f"{format_quantity(len(empty), 'turn')} of {format_quantity(len(affected), 'dialogue')} "
+        f"{'has' if len(empty) == 1 else 'have'} no text. With skip: empty, turns without text "
         "and their labels are left out."
     )
     return replace(fit, section={**fit.section, "skip": "empty"}, notes=(*fit.notes, note))

@@ -26,6 +26,7 @@ from tasktransfer.datasets.guess.columns import (
 from tasktransfer.datasets.guess.dialogues import Rows, Section
 from tasktransfer.datasets.guess.names import are_split_names, is_id_name
 from tasktransfer.datasets.guess.turn_fields import TIME_WORDS, is_order_field
+from tasktransfer.errors import format_quantity
 
 ANSWER_NAMES = ("answer", "answers", "gold")
 SEPARATORS = ("|", ";")
@@ -206,7 +207,11 @@ def _propose_choices(free: Columns) -> Iterator[tuple[TaskGuess, set[str]]]:
         options and "accept" in free
     ):  # This is Prodigy's format, in which answer is accept, reject or ignore.
         others = sum(value not in (None, "accept") for value in free.get("answer", ()))
-        note = f"{others:,} rows whose answer is not accept are read as well. Remove them."
+        verb, them = ("is", "it") if others == 1 else ("are", "them")
+        note = (
+            f"{format_quantity(others, 'row')} whose answer is not accept {verb} read as well. "
+            f"Remove {them}."
+        )
         for task in _propose_label_tasks(
             "accept", "accept", free["accept"], "dialogue_classification"
         ):
