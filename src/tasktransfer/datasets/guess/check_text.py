@@ -73,10 +73,10 @@ def _describe_label_counts(counts: Counter[str], kind: str) -> str:
     if kind in ("question_answering", "span", "multiple_choice"):
         return f"{sum(counts.values()):,} answers"
     most = ", ".join(f"{label:.40} ({count:,})" for label, count in counts.most_common(5))
-    text = f"{len(counts)} labels: {most}{', ...' if len(counts) > 5 else ''}"
+    text = f"{len(counts):,} labels: {most}{', ...' if len(counts) > 5 else ''}"
     if counts and max(counts.values()) > MIN_REPORTED_RATIO * min(counts.values()):
         ratio = max(counts.values()) / min(counts.values())
-        text += f"; the largest is {ratio:.0f} times the smallest"
+        text += f"; the largest is {ratio:,.0f} times the smallest"
     return text
 
 
