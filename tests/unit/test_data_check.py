@@ -183,7 +183,7 @@ def test_duplicates_and_numbers_are_reported(tmp_path: Path) -> None:
 
 def test_numbers_have_separators(tmp_path: Path) -> None:
     file = tmp_path / "own.jsonl"
-    moods = ["a"] * 2400 + ["b"] * 2
+    moods = ["b"] * 2 + ["a"] * 2400
     file.write_text(lines([{"text": f"message {n}", "mood": m} for n, m in enumerate(moods)]))
     text = check_files([file], "Own").text
     assert "2 labels: a (2,400), b (2); the largest is 1,200 times the smallest" in text

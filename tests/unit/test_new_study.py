@@ -285,6 +285,24 @@ def edited(here: Path) -> Path:
     return path
 
 
+def test_a_problem_in_another_label_field_does_not_prevent_a_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [json.loads(line) for line in write_own(tmp_path).read_text().splitlines()]
+    del rows[5]["intent"]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    set_forecast(monkeypatch, lambda _: 0.1)
+    given = ["init", "--file", str(tmp_path / "own.jsonl"), "--model", "tiny", "--hours", "1"]
+    folder = tmp_path / "study"
+    assert main([*given, "--label", "urgency", "--out", str(folder)]) == 0
+    said = capsys.readouterr().err
+    assert "Only --label urgency is used" in said and "own.jsonl:6" in said
+    own = yaml.safe_load((folder / "config.yaml").read_text())["datasets"]["Own"]
+    assert [*own["tasks"]] == ["urgency"]
+    assert main([*given, "--label", "intent", "--out", str(tmp_path / "other")]) == 3
+    assert "own.jsonl:6" in capsys.readouterr().err
+
+
 def test_a_study_is_built_from_an_edited_declaration(
     edited: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -257,6 +257,7 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
     """
     import yaml
 
+    from tasktransfer.cli.new_study import find_target
     from tasktransfer.datasets.declared.check import check_files
     from tasktransfer.datasets.declared.edited_declaration import (
         read_declaration,
@@ -283,8 +284,19 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
     name = _choose_dataset_name(args.name, files)
     skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
     checked = check_files(files, name, None, **skip)
-    _raise_problems(checked)
     declared = yaml.safe_load(checked.text)["datasets"][name]
+    if checked.problems and args.label and len(declared["tasks"]) > 1:
+        with suppress(ConfigError):  # there is no task with this label
+            task = find_target(args.label, declared)
+            alone = check_files(files, name, None, **skip, task=task)
+            if not alone.problems:
+                note = (
+                    f"Only --label {args.label} is used, and no other label field of the files is "
+                    f"a source, because of this problem: {escape_line(checked.problems[0])}"
+                )
+                declared = yaml.safe_load(alone.text)["datasets"][name]
+                return name, declared, [*alone.notes, note]
+    _raise_problems(checked)
     return name, declared, checked.notes
 
 

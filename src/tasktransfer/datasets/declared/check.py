@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,7 @@ def check_files(
     *,
     skip_missing: bool = False,
     skip_empty: bool = False,
+    task: str | None = None,
 ) -> CheckResult:
     """Check the files of a new dataset, and return a declaration with problems and notes.
 
@@ -94,11 +95,12 @@ def check_files(
             Turns without a label are always skipped.
         skip_empty: whether turns without text are skipped. Otherwise they are a problem, unless
             they seem to be intended.
+        task: the only task to declare and check. None for every field that looks like a label.
 
     Raises:
         DataError: a file is missing, its format is not supported, or no row of it can be read.
     """
-    return _FileCheck(paths, name, limit, tokens, skip_missing, skip_empty).run()
+    return _FileCheck(paths, name, limit, tokens, skip_missing, skip_empty, task).run()
 
 
 class _FileCheck:
@@ -112,10 +114,11 @@ class _FileCheck:
         tokens: TokenCounter | None,
         skip_missing: bool,
         skip_empty: bool,
+        task: str | None,
     ) -> None:
         self.splits = assign_splits(paths)
         self.files = {path: check_file(path, "the command line") for path in self.splits}
-        self.name, self.limit = name, limit
+        self.name, self.limit, self.task = name, limit, task
         self.skip_missing, self.skip_empty = skip_missing, skip_empty
         self.tokens = tokens or (lambda text: round(estimate_tokens(text)))
         self.problems: list[str] = []
@@ -137,6 +140,9 @@ class _FileCheck:
             guess_result = guess_declaration(rows[train], str(train))
         except DataError as error:
             raise DataError("\n".join([*self.problems, str(error)])) from None
+        if self.task is not None:
+            tasks = {self.task: guess_result.tasks[self.task]}
+            guess_result = replace(guess_result, tasks=tasks)
         section = self._build_declaration(guess_result)
         self._report_guess(guess_result, train)
         try:
