@@ -230,12 +230,13 @@ def describe_unlearned_baselines(
 def describe_better_baselines(compared: pd.DataFrame) -> Iterator[str]:
     """Yield the number of baselines that are significantly better than the best reference.
 
-    Nothing is yielded if no reference has an interval.
+    Nothing is yielded if no reference has an interval, or if no baseline has learned.
 
     Args:
         compared: result of ``compare_with_best_reference``, which may be empty.
     """
-    if "q" in compared and len(tested := compared[compared["q"].notna()]):
+    has_learned = "q" in compared and (compared["state"] == LEARNED).any()
+    if has_learned and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
         if len(tested) == 1:
             who = f"The baseline is {'' if len(better) else 'not '}"
