@@ -136,6 +136,15 @@ def test_what_a_study_alone_would_be_refused_for_is_reported(tmp_path: Path) -> 
     assert "own.jsonl:4: The labels 'Billing'" in problem and "and 'billing'" in problem
 
 
+def test_a_label_of_a_turn_is_located_in_its_item(tmp_path: Path) -> None:
+    rows = world()
+    rows[3]["messages"][1]["urgency"] = "Low"
+    file = tmp_path / "own.json"
+    file.write_text(json.dumps(rows))
+    (problem,) = check_files([file], "Own").problems
+    assert problem.startswith("own.json, item 4, messages[1]: The labels 'Low'")
+
+
 def test_all_problems_are_reported_with_lines(tmp_path: Path) -> None:
     rows = [json.dumps(row) for row in world(20)]
     copied = {**world()[1], "ticket_id": "copied"}

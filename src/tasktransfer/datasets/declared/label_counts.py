@@ -22,7 +22,7 @@ class LabelCounts:
     """The labels of one task.
 
     Args:
-        first: split of the files → label → first instance with the label.
+        first: split of the files → label → place of the first instance.
         spellings: spelling → label that replaces it. Empty until
             ``merge_label_spellings`` is called.
     """
@@ -35,19 +35,19 @@ class LabelCounts:
 
     @property
     def train(self) -> Mapping[str, str]:
-        """First training instance of each label."""
+        """Place of the first training instance of each label."""
         return self.first.get("train", {})
 
     @property
     def first_in_any_split(self) -> Mapping[str, str]:
-        """First instance of each label in any split."""
+        """Place of the first instance of each label in any split."""
         return {label: where for by in self.first.values() for label, where in by.items()}
 
     def add(self, split: str, labels: Mapping[str, str]) -> None:
-        """Add the labels of a dialogue, each with its first instance."""
+        """Add the labels of a dialogue, each with the place of its first instance."""
         first = self.first.setdefault(split, {})
-        for label, instance in labels.items():
-            first.setdefault(label, instance)
+        for label, place in labels.items():
+            first.setdefault(label, place)
         if split == "train":
             self._in_train.extend(self._codes.setdefault(x, len(self._codes)) for x in labels)
             self._sizes.append(len(labels))
@@ -59,8 +59,8 @@ class LabelCounts:
             return
         for split, first in self.first.items():
             merged: dict[str, str] = {}
-            for label, instance in first.items():
-                merged.setdefault(self.spellings.get(label, label), instance)
+            for label, place in first.items():
+                merged.setdefault(self.spellings.get(label, label), place)
             self.first[split] = merged
 
     def iterate_dialogue_labels(self) -> Iterator[set[str]]:

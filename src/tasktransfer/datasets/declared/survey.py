@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tasktransfer.core.identity import compute_digest
@@ -28,8 +28,9 @@ from tasktransfer.datasets.declared.section import Declaration
 from tasktransfer.datasets.declared.skipped import describe_skipped_items
 from tasktransfer.datasets.declared.source import Source
 from tasktransfer.datasets.declared.spellings import describe_merged_spellings
-from tasktransfer.errors import DataError, format_quantity
+from tasktransfer.errors import DataError, escape_line, format_quantity
 from tasktransfer.files import json_text, replace_file
+from tasktransfer.files.fields import Location
 from tasktransfer.tasks.card import SPLITS, Instance
 from tasktransfer.tasks.compose import TOKENS_PER_WORD, estimate_tokens
 
@@ -125,7 +126,7 @@ class _TaskCounts:
     Args:
         reader: reader of the task's instances.
         labels: labels by dialogue.
-        options: number of options → first instance with that number.
+        options: number of options → place of the first instance with that number.
         per_dialogue: split → number of instances per dialogue.
         words: number of words in all instances.
         longest: characters of the longest answer.
@@ -244,10 +245,10 @@ class _Surveyor:
         for counts in self.tasks.values():
             number = 0
             labels: dict[str, str] = {}
-            for instance in counts.reader.read_instances(dialogue):
+            for instance, location in counts.reader.locate_instances(dialogue):
                 number += 1
                 counts.words += words[len(instance.context)]
-                self._count_instance(counts, instance, labels)
+                self._count_instance(counts, instance, location, labels)
             counts.labels.add(split, labels)
             if len(counts.labels.first[split]) > MAX_LABELS:
                 raise DataError(
@@ -258,16 +259,17 @@ class _Surveyor:
             counts.per_dialogue.setdefault(split, array("l")).append(number)
 
     def _count_instance(
-        self, counts: _TaskCounts, instance: Instance, labels: dict[str, str]
+        self, counts: _TaskCounts, instance: Instance, location: Location, labels: dict[str, str]
     ) -> None:
         """Count an instance, and add its labels to those of its dialogue."""
         section = counts.reader.section
         counts.longest = max(counts.longest, *map(len, instance.target))
         if section.kind == "multiple_choice":
-            counts.options.setdefault(len(instance.options), instance.id)
+            counts.options.setdefault(len(instance.options), _format_place(location))
         elif section.kind not in KINDS_WITHOUT_LABELS:
             for label in instance.target:
-                labels.setdefault(label, instance.id)
+                if label not in labels:
+                    labels[label] = _format_place(location)
 
     # --- all dialogues ---
 
@@ -362,6 +364,12 @@ class _Surveyor:
             several = self.declaration.tasks[task].kind == "multi_label"
             notes += counts.labels.list_notes(task, splits, few, all_in_macro=several)
         return notes
+
+
+def _format_place(location: Location) -> str:
+    """Format a location with its key path, but without the folders, as reports show it."""
+    place = replace(location, file=Path(location.file).name).place
+    return f"{place}, {escape_line(location.path)}" if location.path else place
 
 
 def _count_words_by_turn(dialogue: DeclaredDialogue) -> dict[int, float]:
