@@ -118,11 +118,12 @@ class LabelCounts:
             places = _format_places(single)
             yield f"{task}: {_format_count(single)} in a single training dialogue{stays}: {places}"
         first = self.first_in_any_split
+        ordered = sorted(trained.items(), key=lambda item: (-item[1], item[0]))
         for split in sorted(by_split.keys() - {"train"}):
             if unseen := {x: first[x] for x in sorted(by_split[split] - by_split["train"])}:
                 places = _format_places(unseen)
                 yield f"{task}: {_format_count(unseen)} in {split} but not in train: {places}"
-            if absent := {x: n for x, n in trained.most_common() if x not in by_split[split]}:
+            if absent := {x: n for x, n in ordered if x not in by_split[split]}:
                 it, its = ("it", "its") if len(absent) == 1 else ("them", "their")
                 effect = f"{split} scores say nothing about {it}"
                 if all_in_macro:
