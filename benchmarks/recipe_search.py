@@ -12,7 +12,8 @@ the search can be stopped and resumed at any time. ``--tasks`` limits the tasks.
 ``--part`` selects the settings, which have 300 training instances unless stated otherwise:
 
 - ``seeds``: the base setting with ten seeds
-- ``rates``: other learning rates; the base rate and the two lower ones have three seeds
+- ``rates``: other learning rates. The base learning rate and the two below it are run with three
+  seeds each, and the one above it with one seed
 - ``factors``: gradient clipping, pooling, and initial weights and learning rate of heads, each with
   five seeds
 - ``lengths``: other numbers of updates, schedules, batch sizes and weight decays

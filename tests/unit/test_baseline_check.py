@@ -93,7 +93,7 @@ def test_before_the_check_only_baselines_of_targets_are_planned(tmp_path: Path) 
 
 
 def test_status_announces_transfers_until_the_check(here: Path) -> None:
-    line = "\ntrainings of transfers follow once the baselines have been checked"
+    line = "\ntransfers are trained once the baselines have been checked"
     study = opened(**ask(here))
     counted = summarise_study(study)["trainings"]["total"] - len(study.plan.stages)
     watcher = ProgressWatcher(study)

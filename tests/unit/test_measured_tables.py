@@ -292,7 +292,10 @@ def test_the_search_for_learning_rates() -> None:
         ["mean", *map(show, dev.mean())],
     ]
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
-    assert f"The means differ by {dev.mean().max() - dev.mean().min():.1f} points" in text
+    assert (
+        f"The means over the tasks differ by {dev.mean().max() - dev.mean().min():.1f} points"
+        in text
+    )
     last = rows.pivot(index="task", columns="learning_rate", values="last").mean()
     assert f"are between {last.min():.1f} and {last.max():.1f}. We therefore kept 3e-4." in text
 

@@ -229,7 +229,7 @@ def test_the_baseline_and_references_come_before_sources(
     assert [*config["datasets"]] == ["Own"] and [*config["datasets"]["Own"]["tasks"]] == ["intent"]
     assert {*REFERENCES} - {*config["references"]} == {SVM, CONTRASTIVE}
     assert config["training"]["recipe"] == "auto" and "epochs" not in config["training"]
-    assert "too short for source tasks" in capsys.readouterr().err
+    assert "too short to train on source tasks" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")
     assert load_config("config.yaml").design == "transfer"
 
@@ -296,7 +296,7 @@ def test_a_problem_in_another_label_field_does_not_prevent_a_study(
     folder = tmp_path / "study"
     assert main([*given, "--label", "urgency", "--out", str(folder)]) == 0
     said = capsys.readouterr().err
-    assert "Only --label urgency is used" in said and "own.jsonl:6" in said
+    assert "Only the label field urgency (--label) is used" in said and "own.jsonl:6" in said
     own = yaml.safe_load((folder / "config.yaml").read_text())["datasets"]["Own"]
     assert [*own["tasks"]] == ["urgency"]
     assert main([*given, "--label", "intent", "--out", str(tmp_path / "other")]) == 3
@@ -345,7 +345,7 @@ def test_a_release_that_was_found_is_named(
         tiny_release(dataset).write(here / "data")
     set_forecast(monkeypatch, lambda _: 0.1)
     given = ["--file", str(write_own(here)), "--label", "intent", "--model", "tiny", "--hours", "1"]
-    note = "note: The sources come from FETA's datasets in data. Add --release to use another"
+    note = "note: The source tasks come from FETA's datasets in data. To use another folder"
     for options, is_named in (([], True), (["--release", "data"], False)):
         out = f"study-{is_named}"
         assert main(["init", *given, *options, "--out", out]) == 0

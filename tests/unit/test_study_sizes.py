@@ -249,7 +249,7 @@ def test_a_limit_on_the_targets_training_data_is_noted(
     assert read_config(file)["training"].get("limit_train") == limit
     assert read_config(file)["algorithms"] == ["baseline"], "sources do not displace own data"
     printed = capsys.readouterr().err
-    assert "too short for source tasks" in printed and (told or "") in printed
+    assert "too short to train on source tasks" in printed and (told or "") in printed
     assert ("labelled dialogues in the training split. Allow more --hours" in printed) == bool(told)
 
 

@@ -153,9 +153,10 @@ def _load_token_counter(model: str) -> Callable[[str], int]:
 
 
 def _load_texts_counter(models: Sequence[str]) -> TextsCounter:
-    """Return a function that counts tokens with the tokenizer that gives the largest number.
+    """Return a function that counts the tokens of texts.
 
-    The numbers are estimated if no model is a folder with a tokenizer.
+    With several models, the count of a text is the largest of their tokenizers' counts. If no model
+    is a local folder with a tokenizer, the counts are estimates.
     """
     from tasktransfer.config.places import expand_path
     from tasktransfer.encoding.tokenizer import load_tokenizer
@@ -291,8 +292,9 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
             alone = check_files(files, name, None, **skip, task=task)
             if not alone.problems:
                 note = (
-                    f"Only --label {args.label} is used, and no other label field of the files is "
-                    f"a source, because of this problem: {escape_line(checked.problems[0])}"
+                    f"Only the label field {args.label} (--label) is used. The other label fields "
+                    "of the files are not used as sources, because one has a problem: "
+                    f"{escape_line(checked.problems[0])}"
                 )
                 declared = yaml.safe_load(alone.text)["datasets"][name]
                 return name, declared, [*alone.notes, note]
@@ -349,7 +351,10 @@ def _describe_release(found: Path | None) -> str:
             "FETA's datasets were not found, so the sources come from the tiny world, which is "
             "synthetic. Add --release to use FETA."
         )
-    return f"The sources come from FETA's datasets in {found}. Add --release to use another folder."
+    return (
+        f"The source tasks come from FETA's datasets in {found}. To use another folder, add "
+        "--release DIR."
+    )
 
 
 def _request_answer(name: str, question: str) -> str:

@@ -54,9 +54,9 @@ def list_budget_notes(
     if not fitting.proposal.sources:
         least = [study for study in tried if study.proposal.sources][-1].least_hours
         yield (
-            f"The time budget of {hours:g} h is too short for source tasks, so the study only "
-            f"compares a trained baseline with simple references. Set --hours to {least} or more "
-            "to compare sources."
+            f"The time budget of {hours:g} h is too short to train on source tasks, so the study "
+            "only compares a fine-tuned baseline with simple references. To compare sources, set "
+            f"--hours to {least} or more."
         )
     if size.max_length < lengths.chosen:
         yield (
@@ -75,11 +75,11 @@ def list_budget_notes(
             f"{noun} in the training split. Allow more --hours to use more."
         )
     if instances["dev"] < FEW_DEV:
-        checked = " and decides whether sources are trained" if fitting.proposal.sources else ""
+        checked = " and decides whether to train on sources" if fitting.proposal.sources else ""
         yield (
-            f"{target}: Dev has {instances['dev']:,} and test has {instances['test']:,} labelled "
-            f"{noun}. Dev selects the best epoch{checked}, so the study's results are uncertain. "
-            "Label more dialogues if you can."
+            f"{target}: The dev split has only {instances['dev']:,} labelled {noun}, and the test "
+            f"split {instances['test']:,}. The dev split selects the best epoch{checked}, so the "
+            "results are uncertain. Label more dialogues if you can."
         )
 
 

@@ -93,8 +93,8 @@ def estimate_pace(
     """Estimate the current speed and the remaining time.
 
     The first minutes of a training include its start, so their speed alone would be too low. The
-    speed is therefore estimated as if the forecast had been correct for one more training, or for
-    ``MAX_ASSUMED_SECONDS`` if that is less.
+    estimate therefore includes one imaginary training that takes exactly its forecast time (at most
+    ``MAX_ASSUMED_SECONDS``), in addition to the measured ones.
 
     Args:
         ended: result of ``find_ended_trainings``.

@@ -49,8 +49,9 @@ class DialogueLengths:
         """Set which part of truncated dialogues each task keeps, and return notes on truncation.
 
         If many dialogues are truncated, tasks with labels of whole dialogues keep both ends,
-        because a label may depend on either end. Tasks that declare ``keeps`` are not changed, nor
-        those with labels of turns, because their inputs end with the labelled turn.
+        because a label may depend on either end. Tasks that already set ``keeps`` are not changed.
+        Tasks that label turns are not changed either: their inputs end with the labelled turn, so
+        the end has to be kept.
 
         Args:
             tasks: task → its section. Sections are replaced, not changed.

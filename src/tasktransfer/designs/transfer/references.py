@@ -2,8 +2,8 @@
 
 A reference of a dataset is one fit, which predicts the test splits of all its tasks. It reads as
 many training and test instances as the study's trainings. Nothing is sampled, so it has no seed.
-Contrastive fine-tuning has a fit per seed of the study. Because it takes much longer than the other
-references, tasks that are only sources are left out.
+Contrastive fine-tuning has a fit per seed of the study. It is fitted only for targets, not for
+tasks that are only sources, because it takes much longer than the other references.
 """
 
 from __future__ import annotations

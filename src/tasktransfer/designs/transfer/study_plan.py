@@ -29,7 +29,7 @@ from tasktransfer.results.revisions import Revisions
 
 ANNOUNCED_MULTI_SOURCE = "further multi-source trainings follow when their sources are selected"
 ANNOUNCED_RACE = "trainings with more seeds follow when the sources of the next round are selected"
-ANNOUNCED_TRANSFERS = "trainings of transfers follow once the baselines have been checked"
+ANNOUNCED_TRANSFERS = "transfers are trained once the baselines have been checked"
 
 
 def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:

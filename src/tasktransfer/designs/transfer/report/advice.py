@@ -255,10 +255,11 @@ def _describe_target(rows: list[dict[Any, Any]]) -> str:
         )
     if best["delta"] > 0 and best["q"] <= MOST_Q:
         return (
-            f"{_format_method(best, has_models)} has the highest score ({_format_score(best)}), "
-            "but is not recommended, because the baseline has collapsed: with longer training, the "
-            "baseline might reach the same score. Of the other methods, use "
-            f"{_format_method(chosen, has_models)} (score {_format_score(chosen)})."
+            f"{_format_method(best, has_models)} has the highest score ({_format_score(best)}). It "
+            "is not recommended, because the baseline has collapsed (at least half of its runs "
+            "predict a single label) and might reach the same score with longer training. The "
+            f"recommended method among the others is {_format_method(chosen, has_models)} "
+            f"({_format_score(chosen)})."
         )
     if chosen["method"] == MOST_FREQUENT and chosen["score"] >= PERFECT:
         return (

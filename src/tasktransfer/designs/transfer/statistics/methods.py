@@ -4,7 +4,7 @@ All methods of a target are compared in pairs, on the same test instances and se
 over all of a target's pairs, because the best method is not known before the comparison. The
 recommended method is the simplest one (``core.references``) that is not significantly worse than
 any other method (docs/decisions/0042). A transfer is not recommended if the baselines of its target
-have collapsed, because such a study trains for too short a time.
+have collapsed: they may only have been trained for too short a time.
 """
 
 from __future__ import annotations
