@@ -146,18 +146,29 @@ def _find_fitting_study(
     if not proposal.sources:
         proposal = proposal._replace(size=proposal.size.drop_limits(forecast.instances))
         config = _build_config(request, declared, target, proposal)
-    own, turns = config["datasets"][request.name]["tasks"], declared["dialogue"].get("turns")
-    notes = list[str]()
-    for task in own:
-        changed = {task: own[task]}
-        told = inputs[task].set_truncation(changed, proposal.size.max_length, turns)
-        notes += told if task == target else told[1:]  # the first note has the target's lengths
-        own.update(changed)
+    notes = _set_truncation(config["datasets"][request.name], target, inputs, proposal.size)
     notes += list_budget_notes(tried, request.hours, target, kind, lengths)
     if CONTRASTIVE in references and CONTRASTIVE not in proposal.references:
         notes.append(LEFT_OUT.format(request.hours))
     sources = _count_sources(config)
     return WrittenStudy(config, proposal.size, forecast.hours, sources, tuple(notes))
+
+
+def _set_truncation(
+    own: dict[str, Any], target: str, inputs: Mapping[str, DialogueLengths], size: Size
+) -> list[str]:
+    """Set which part of truncated dialogues each task of the user's dataset keeps.
+
+    Returns:
+        Notes on the truncation of the target's inputs, and on the parts that tasks keep.
+    """
+    tasks, turns, notes = own["tasks"], own["dialogue"].get("turns"), list[str]()
+    for task in tasks:
+        changed = {task: tasks[task]}
+        told = inputs[task].set_truncation(changed, size.max_length, turns)
+        notes += told if task == target else told[1:]  # the first note is on lengths
+        tasks.update(changed)
+    return notes
 
 
 def _choose_lengths(request: StudyRequest, inputs: DialogueLengths) -> InputLengths:

@@ -258,7 +258,6 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
     """
     import yaml
 
-    from tasktransfer.cli.new_study import find_target
     from tasktransfer.datasets.declared.check import check_files
     from tasktransfer.datasets.declared.edited_declaration import (
         read_declaration,
@@ -286,20 +285,28 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
     skip = {"skip_missing": args.skip_missing, "skip_empty": args.skip_empty}
     checked = check_files(files, name, None, **skip)
     declared = yaml.safe_load(checked.text)["datasets"][name]
-    if checked.problems and args.label and len(declared["tasks"]) > 1:
-        with suppress(ConfigError):  # there is no task with this label
-            task = find_target(args.label, declared)
-            alone = check_files(files, name, None, **skip, task=task)
-            if not alone.problems:
-                note = (
-                    f"Only the label field {args.label} (--label) is used. The other label fields "
-                    "of the files are not used as sources, because one has a problem: "
-                    f"{escape_line(checked.problems[0])}"
-                )
-                declared = yaml.safe_load(alone.text)["datasets"][name]
-                return name, declared, [*alone.notes, note]
+    if checked.problems and (task := _find_only_target(args.label, declared)):
+        alone = check_files(files, name, None, **skip, task=task)
+        if not alone.problems:
+            note = (
+                f"Only the label field {args.label} (--label) is used. The other label fields of "
+                "the files are not used as sources, because one has a problem: "
+                f"{escape_line(checked.problems[0])}"
+            )
+            declared = yaml.safe_load(alone.text)["datasets"][name]
+            return name, declared, [*alone.notes, note]
     _raise_problems(checked)
     return name, declared, checked.notes
+
+
+def _find_only_target(label: str | None, declared: dict[str, Any]) -> str | None:
+    """Return the task of a label if the files also have others that a study can do without."""
+    from tasktransfer.cli.new_study import find_target
+
+    if label and len(declared["tasks"]) > 1:
+        with suppress(ConfigError):  # no task has this label
+            return find_target(label, declared)
+    return None
 
 
 def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
