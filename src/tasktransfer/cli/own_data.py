@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -299,7 +299,7 @@ def _read_dataset(args: argparse.Namespace) -> tuple[str, dict[str, Any], list[s
     return name, declared, checked.notes
 
 
-def _find_only_target(label: str | None, declared: dict[str, Any]) -> str | None:
+def _find_only_target(label: str | None, declared: Mapping[str, Any]) -> str | None:
     """Return the task of a label if the files also have others that a study can do without."""
     from tasktransfer.cli.new_study import find_target
 
@@ -309,7 +309,9 @@ def _find_only_target(label: str | None, declared: dict[str, Any]) -> str | None
     return None
 
 
-def _list_vocabulary_notes(models: Sequence[str], declared: dict[str, Any], name: str) -> list[str]:
+def _list_vocabulary_notes(
+    models: Sequence[str], declared: Mapping[str, Any], name: str
+) -> list[str]:
     """Return notes on models whose tokenizer is missing or knows too few words of a dataset.
 
     A study with this model ends with the same error, but only after its first jobs.
