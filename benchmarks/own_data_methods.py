@@ -64,6 +64,30 @@ MAX_COMMENT_LENGTH = 64
 Document = dict[str, Any]
 
 
+def read_study(file: Path) -> Document:
+    """Read a config, and make the paths of its files, checkpoints and release absolute."""
+    document: Document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    named = (
+        *((section, "files") for section in document["datasets"].values()),
+        *((model, "checkpoint") for model in document["models"]),
+        (document.get("data", {}), "release"),
+    )
+    for section, key in named:
+        if key in section:
+            section[key] = make_absolute(section[key], file.parent)
+    return document
+
+
+def make_absolute(value: Any, folder: Path) -> Any:
+    """Make the paths in a value absolute that exist relative to a folder."""
+    if isinstance(value, dict):
+        return {key: make_absolute(each, folder) for key, each in value.items()}
+    if isinstance(value, list):
+        return [make_absolute(each, folder) for each in value]
+    path = folder / str(value)
+    return str(path.resolve()) if path.exists() else value
+
+
 def describe_encoder(model: Path, max_length: int) -> Document:
     """Return the config entry of an encoder."""
     return {
@@ -136,10 +160,21 @@ def vary_study(document: Document, variant: str, feta: Path | None = None) -> Do
     }
 
 
+def find_target(document: Document) -> str:
+    """Return a study's target, as ``DATASET/TASK``. Without ``targets``, it is the only task."""
+    names = document.get("targets") or [
+        f"{dataset}/{task}"
+        for dataset, section in document["datasets"].items()
+        for task in section["tasks"]
+    ]
+    if len(names) != 1:
+        raise SystemExit(f"targets: The study has {len(names)} targets. Name one in `targets`.")
+    return str(names[0])
+
+
 def reduce_study(document: Document, size: int, seeds: int) -> Document:
     """Return a study of the target's baseline and the references at one size, without sources."""
-    [target] = document["targets"]
-    dataset, task = target.split("/")
+    dataset, task = find_target(document).split("/")
     declared = document["datasets"][dataset]
     training = document.get("training", {})
     return {
@@ -160,11 +195,18 @@ def reduce_study(document: Document, size: int, seeds: int) -> Document:
 
 
 def run_study(folder: Path, document: Document, cores: int) -> None:
-    """Run a study in its folder. Finished jobs are not repeated."""
+    """Run a study in its folder. Finished jobs are not repeated.
+
+    Raises:
+        SystemExit: the study ends in an error. The message contains it.
+    """
     write_study(folder, document)
-    command = ["tasktransfer", "run", CONFIG, "--cores", str(cores)]
-    with (folder / "run.log").open("a", encoding="utf-8") as log:
-        subprocess.run(command, cwd=folder, check=True, stdout=log, stderr=log)
+    command, file = ["tasktransfer", "run", CONFIG, "--cores", str(cores)], folder / "run.log"
+    with file.open("a", encoding="utf-8") as log:
+        ended = subprocess.run(command, cwd=folder, check=False, stdout=log, stderr=log)
+    if ended.returncode:
+        error = file.read_text(encoding="utf-8").rpartition("error:")[2].strip()
+        raise SystemExit(f"{file}: The study ended in an error: {error}")
 
 
 def write_study(folder: Path, document: Document) -> None:
@@ -284,7 +326,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.variant == "transfer" and chosen.feta is None:
         parser.error("--variant transfer needs --feta")
     if chosen.study:
-        document = yaml.safe_load(chosen.study.read_text(encoding="utf-8"))
+        document = read_study(chosen.study)
     elif chosen.corpus == "goemotions":
         document = build_goemotions_study(chosen.dialogue, chosen.model)
     else:
@@ -302,7 +344,7 @@ def compare_methods(document: Document, size: int, chosen: argparse.Namespace) -
     if chosen.only:
         return fit_reference(folder, reduced, size, chosen.only)
     if chosen.variant:
-        variant, [target] = VARIANTS[chosen.variant], document["targets"]
+        variant, target = VARIANTS[chosen.variant], find_target(document)
         folder = chosen.folder / f"{size}-{chosen.variant}"
         run_study(folder, vary_study(reduced, variant, chosen.feta), chosen.cores)
         return read_variant(folder, size, variant, target.split("/")[1])

@@ -15,7 +15,10 @@ from benchmarks.own_data_methods import (
     TRANSFER,
     build_empathetic_study,
     build_goemotions_study,
+    find_target,
+    read_study,
     reduce_study,
+    run_study,
     vary_study,
 )
 from tasktransfer.core.references import CONTRASTIVE, NEAREST, REFERENCES
@@ -111,3 +114,38 @@ def test_variants_differ_in_their_settings_only(tmp_path: Path) -> None:
     assert fitted == lora == study
     assert transfer["algorithms"] == ["pretrain_finetune"]
     assert {"recipe": "auto", "limit_train": 300}.items() <= transfer["training"].items()
+
+
+def test_a_study_in_another_folder_is_reduced_to_its_target(tmp_path: Path) -> None:
+    for name in ("study", "feta", "model"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "train.jsonl").touch()
+    config = tmp_path / "study" / "config.yaml"
+    config.write_text(
+        """
+data: {release: ../feta}
+datasets:
+  Own: {files: {train: ../train.jsonl, test: [no.jsonl]}, tasks: {emotion: {}, topic: {}}}
+models: [{name: one, checkpoint: ../model}, {name: two, checkpoint: sentence-transformers/none}]
+targets: [Own/emotion]
+"""
+    )
+    study = read_study(config)
+    assert study["data"]["release"] == str(tmp_path / "feta")
+    assert study["datasets"]["Own"]["files"] == {
+        "train": str(tmp_path / "train.jsonl"),
+        "test": ["no.jsonl"],
+    }
+    checkpoints = [model["checkpoint"] for model in study["models"]]
+    assert checkpoints == [str(tmp_path / "model"), "sentence-transformers/none"]
+    assert [*reduce_study(study, 50, 1)["datasets"]["Own"]["tasks"]] == ["emotion"]
+    del study["targets"]
+    with pytest.raises(SystemExit, match="The study has 2 targets"):
+        find_target(study)
+    del study["datasets"]["Own"]["tasks"]["topic"]
+    assert find_target(study) == "Own/emotion"
+
+
+def test_an_error_of_a_study_ends_the_benchmark(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"ended in an error: [^§]* lists no model"):
+        run_study(tmp_path, {"study": "own data"}, 1)
