@@ -6,8 +6,10 @@
 
 The first form compares methods on the target of a study, such as ``tasktransfer init`` writes. The
 second form uses dialogues of EmpatheticDialogues with the emotion of the situation as their label.
-With ``--corpus goemotions``, it uses comments of GoEmotions with a single emotion instead: training
-instances come from the corpus's dev split, because only its dev and test splits are available.
+With ``--corpus``, it uses another corpus of ``benchmarks/own_corpora.py``: comments of GoEmotions
+with a single emotion, turns of Topical-Chat with their sentiment, or dialogues of MultiWOZ with
+their domains (several per dialogue). The training instances of these three come from the corpus's
+dev split, because only dev and test splits are available.
 
 For each size, runs one study: the target's baseline with the recipe of its model, and the
 references, on the same training instances (the first ones of the training split). The dev split
@@ -41,7 +43,7 @@ import pandas as pd
 import yaml
 
 import tasktransfer as tt
-from benchmarks.recipe_search import SPLITS, write_own_data
+from benchmarks.own_corpora import CORPORA, Document
 from tasktransfer.core.references import REFERENCES
 from tasktransfer.data.cache import MANIFEST, cache_dataset
 from tasktransfer.designs import get_design, open_study
@@ -56,12 +58,6 @@ VARIANTS = {"fitted-heads": FITTED, "lora": LORA, "transfer": TRANSFER}
 RANK = 16
 CONFIG = "study.yaml"
 LIMIT_TEST = 500
-MAX_LENGTH = 192
-"""Maximum tokens per dialogue in the second form. No dialogue of EmpatheticDialogues is longer."""
-MAX_COMMENT_LENGTH = 64
-"""Maximum tokens per comment of GoEmotions."""
-
-Document = dict[str, Any]
 
 
 def read_study(file: Path) -> Document:
@@ -86,51 +82,6 @@ def make_absolute(value: Any, folder: Path) -> Any:
         return [make_absolute(each, folder) for each in value]
     path = folder / str(value)
     return str(path.resolve()) if path.exists() else value
-
-
-def describe_encoder(model: Path, max_length: int) -> Document:
-    """Return the config entry of an encoder."""
-    return {
-        "name": model.name,
-        "family": "encoder",
-        "checkpoint": str(model.resolve()),
-        "max_length": max_length,
-    }
-
-
-def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Document:
-    """Return the config of a study on dialogues of EmpatheticDialogues."""
-    own = write_own_data(dialogue.resolve(), folder.resolve())
-    return {
-        "study": "own data",
-        "datasets": {
-            "Own": {
-                "files": {split: str(own / f"{name}.jsonl") for split, name in SPLITS.items()},
-                "dialogue": {"turns": "messages", "text": "text", "speaker": "speaker", "id": "id"},
-                "tasks": {"emotion": {"kind": "dialogue_classification", "label": "emotion"}},
-            }
-        },
-        "targets": ["Own/emotion"],
-        "models": [describe_encoder(model, MAX_LENGTH)],
-    }
-
-
-def build_goemotions_study(dialogue: Path, model: Path) -> Document:
-    """Return the config of a study on comments of GoEmotions."""
-    corpus = dialogue.resolve() / "goemotions"
-    return {
-        "study": "own data",
-        "datasets": {
-            "GoEmotions": {
-                "files": {"train": str(corpus / "dev.csv"), "test": str(corpus / "test.csv")},
-                "shares": {"dev": 0.2},
-                "dialogue": {"text": "content"},
-                "tasks": {"emotion": {"kind": "dialogue_classification", "label": "label"}},
-            }
-        },
-        "targets": ["GoEmotions/emotion"],
-        "models": [describe_encoder(model, MAX_COMMENT_LENGTH)],
-    }
 
 
 def vary_study(document: Document, variant: str, feta: Path | None = None) -> Document:
@@ -311,9 +262,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder for the studies and the table")
     parser.add_argument("--study", type=Path, help="config of a study of own data")
-    parser.add_argument("--dialogue", type=Path, help="folder that has empathetic_dialogues/")
+    parser.add_argument("--dialogue", type=Path, help="folder of the public corpora")
     parser.add_argument("--model", type=Path, help="folder of a checkpoint, with --dialogue")
-    parser.add_argument("--corpus", choices=("empathetic", "goemotions"), default="empathetic")
+    parser.add_argument("--corpus", choices=CORPORA, default="empathetic")
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 300, 1000])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", choices=REFERENCES, help="fit this reference alone")
@@ -327,10 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--variant transfer needs --feta")
     if chosen.study:
         document = read_study(chosen.study)
-    elif chosen.corpus == "goemotions":
-        document = build_goemotions_study(chosen.dialogue, chosen.model)
     else:
-        document = build_empathetic_study(chosen.folder, chosen.dialogue, chosen.model)
+        document = CORPORA[chosen.corpus](chosen.folder, chosen.dialogue, chosen.model)
     for size in chosen.sizes:
         rows = compare_methods(document, size, chosen)
         table = replace_rows(chosen.folder / "own-data.csv", rows)

@@ -47,12 +47,8 @@ import numpy.typing as npt
 import pandas as pd
 import yaml
 
-from benchmarks.own_data_methods import (
-    CONFIG,
-    build_empathetic_study,
-    reduce_study,
-    write_study,
-)
+from benchmarks.own_corpora import build_empathetic_study
+from benchmarks.own_data_methods import CONFIG, reduce_study, write_study
 from tasktransfer.core.references import CONTRASTIVE, FROZEN
 from tasktransfer.data.cache import MANIFEST, cache_dataset, read_instances
 from tasktransfer.data.samples import select_instances

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+import zipfile
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from benchmarks.own_corpora import (
+    build_empathetic_study,
+    build_goemotions_study,
+    build_multiwoz_study,
+)
 from benchmarks.own_data_methods import (
     FINE_TUNED,
     FITTED,
     LORA,
     TRANSFER,
-    build_empathetic_study,
-    build_goemotions_study,
     find_target,
     read_study,
     reduce_study,
@@ -106,7 +111,7 @@ def test_studies_of_all_sizes_have_the_same_test_instances(tmp_path: Path) -> No
 
 
 def test_variants_differ_in_their_settings_only(tmp_path: Path) -> None:
-    study = reduce_study(build_goemotions_study(tmp_path, tmp_path / "model"), 300, 1)
+    study = reduce_study(build_goemotions_study(tmp_path, tmp_path, tmp_path / "model"), 300, 1)
     fitted, lora, transfer = (vary_study(study, v, tmp_path) for v in (FITTED, LORA, TRANSFER))
     study["references"] = []
     assert fitted["training"].pop("head_initialization") == "logistic_regression"
@@ -149,3 +154,28 @@ targets: [Own/emotion]
 def test_an_error_of_a_study_ends_the_benchmark(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"ended in an error: [^§]* lists no model"):
         run_study(tmp_path, {"study": "own data"}, 1)
+
+
+def test_dialogues_of_multiwoz_have_the_domains_of_their_goals(tmp_path: Path) -> None:
+    def describe(domain: str, text: str) -> dict[str, object]:
+        goal = {"taxi": {}, "message": ["go"], domain: {"info": {"area": "east"}}}
+        return {"goal": goal, "log": [{"text": text}, {"text": "Which part of town? "}]}
+
+    corpus = tmp_path / "multiwoz20"
+    corpus.mkdir()
+    splits = {
+        "test": {"T1": describe("train", "A train.")},
+        "val": {"V1": describe("hotel", "A hotel."), "V2": describe("train", "a  TRAIN.")},
+    }
+    for split, dialogues in splits.items():
+        with zipfile.ZipFile(corpus / f"{split}.json.zip", "w") as archive:
+            archive.writestr(f"{split}.json", json.dumps(dialogues))
+    study = build_multiwoz_study(tmp_path, tmp_path, tmp_path / "model")
+    files = study["datasets"]["Bookings"]["files"]
+    [line] = Path(files["train"]).read_text().splitlines()  # V2 is also a test dialogue
+    messages = [
+        {"speaker": "user", "text": "A hotel."},
+        {"speaker": "system", "text": "Which part of town?"},
+    ]
+    assert json.loads(line) == {"id": "V1", "domains": ["hotel"], "messages": messages}
+    assert study["targets"] == ["Bookings/domains"]

@@ -1,0 +1,139 @@
+"""Studies of public corpora that are declared as a user's own dialogues."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.recipe_search import SPLITS, write_own_data
+
+Document = dict[str, Any]
+
+EMPATHETIC_LENGTH = 192
+"""Maximum tokens per dialogue. No dialogue of EmpatheticDialogues is longer."""
+COMMENT_LENGTH = 64
+TURN_LENGTH = 128
+BOOKING_LENGTH = 256
+MULTIWOZ_DOMAINS = ("attraction", "hospital", "hotel", "police", "restaurant", "taxi", "train")
+
+
+def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the emotions of dialogues of EmpatheticDialogues."""
+    own = write_own_data(dialogue.resolve(), folder.resolve())
+    section = {
+        "files": {split: str(own / f"{name}.jsonl") for split, name in SPLITS.items()},
+        "dialogue": {"turns": "messages", "text": "text", "speaker": "speaker", "id": "id"},
+        "tasks": {"emotion": {"kind": "dialogue_classification", "label": "emotion"}},
+    }
+    return describe_study("Own", section, model, EMPATHETIC_LENGTH)
+
+
+def build_goemotions_study(_: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the emotions of comments of GoEmotions.
+
+    The corpus's dev split is divided into training and dev instances.
+    """
+    corpus = dialogue.resolve() / "goemotions"
+    section = {
+        "files": {"train": str(corpus / "dev.csv"), "test": str(corpus / "test.csv")},
+        "shares": {"dev": 0.2},
+        "dialogue": {"text": "content"},
+        "tasks": {"emotion": {"kind": "dialogue_classification", "label": "label"}},
+    }
+    return describe_study("GoEmotions", section, model, COMMENT_LENGTH)
+
+
+def build_topical_chat_study(_: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the sentiments of turns of Topical-Chat.
+
+    The corpus's dev split (frequent entities) is divided into training and dev dialogues.
+    """
+    corpus = dialogue.resolve() / "topical_chat"
+    files = {"train": str(corpus / "valid_freq.json"), "test": str(corpus / "test_freq.json")}
+    label = {"kind": "utterance_classification", "label": "content[].sentiment"}
+    section = {
+        "files": files,
+        "shares": {"dev": 0.2},
+        "dialogue": {"turns": "content", "text": "message", "speaker": "agent", "id": "id"},
+        "tasks": {"sentiment": label},
+    }
+    return describe_study("TopicalChat", section, model, TURN_LENGTH)
+
+
+def build_multiwoz_study(folder: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the domains of dialogues of MultiWOZ, a multi-label task.
+
+    The corpus's dev split is divided into training and dev dialogues.
+    """
+    files = write_multiwoz(dialogue.resolve() / "multiwoz20", folder.resolve() / "multiwoz")
+    section = {
+        "files": files,
+        "shares": {"dev": 0.2},
+        "dialogue": {"turns": "messages", "text": "text", "speaker": "speaker", "id": "id"},
+        "tasks": {"domains": {"kind": "multi_label", "label": "domains"}},
+    }
+    return describe_study("Bookings", section, model, BOOKING_LENGTH)
+
+
+def write_multiwoz(corpus: Path, folder: Path) -> dict[str, str]:
+    """Write dialogues with the domains of their goals as JSON lines, and return the files.
+
+    Training dialogues with the same text as a test dialogue are left out.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    files, seen = {}, set[str]()
+    for split, source in (("test", "test"), ("train", "val")):
+        with zipfile.ZipFile(corpus / f"{source}.json.zip") as archive:
+            dialogues = json.loads(archive.read(f"{source}.json"))
+        chosen = {name: each for name, each in dialogues.items() if join_turns(each) not in seen}
+        seen |= {join_turns(each) for each in chosen.values()}
+        files[split] = str(folder / f"{split}.jsonl")
+        lines = (json.dumps(convert_multiwoz(name, each)) + "\n" for name, each in chosen.items())
+        Path(files[split]).write_text("".join(lines), encoding="utf-8")
+    return files
+
+
+def join_turns(dialogue: Mapping[str, Any]) -> str:
+    """Return the text of a dialogue of MultiWOZ in lower case, with single spaces."""
+    return " ".join(" ".join(turn["text"] for turn in dialogue["log"]).lower().split())
+
+
+def convert_multiwoz(name: str, dialogue: Mapping[str, Any]) -> Document:
+    """Return a dialogue of MultiWOZ as an entry of a JSON lines file."""
+    return {
+        "id": name,
+        "domains": [domain for domain in MULTIWOZ_DOMAINS if dialogue["goal"].get(domain)],
+        "messages": [
+            {"speaker": ("user", "system")[number % 2], "text": turn["text"].strip()}
+            for number, turn in enumerate(dialogue["log"])
+        ],
+    }
+
+
+def describe_study(name: str, section: Mapping[str, Any], model: Path, max_length: int) -> Document:
+    """Return the config of a study whose target is the only task of a declared dataset."""
+    [task] = section["tasks"]
+    encoder = {
+        "name": model.name,
+        "family": "encoder",
+        "checkpoint": str(model.resolve()),
+        "max_length": max_length,
+    }
+    return {
+        "study": "own data",
+        "datasets": {name: dict(section)},
+        "targets": [f"{name}/{task}"],
+        "models": [encoder],
+    }
+
+
+CORPORA: Mapping[str, Callable[[Path, Path, Path], Document]] = {
+    "empathetic": build_empathetic_study,
+    "goemotions": build_goemotions_study,
+    "topical_chat": build_topical_chat_study,
+    "multiwoz": build_multiwoz_study,
+}
+"""Name → function from the benchmark's folder, the corpora's folder and a checkpoint to a study."""
