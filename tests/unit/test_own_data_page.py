@@ -26,7 +26,7 @@ from benchmarks.own_data_methods import (
     run_study,
     vary_study,
 )
-from tasktransfer.core.references import CONTRASTIVE, NEAREST, REFERENCES
+from tasktransfer.core.references import CONTRASTIVE, NEAREST, REFERENCES, SVM
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "development" / "own-data.csv"
@@ -39,12 +39,19 @@ LABELS = {
     **REFERENCES,
 }
 SECOND_TABLE = ROOT / "docs" / "development" / "own-data-goemotions.csv"
+ENDS = ("low", "delta", "high")
+MORE_TABLES = {
+    name: ROOT / "docs" / "development" / f"own-data-{name}.csv"
+    for name in ("topical-chat", "multiwoz")
+}
 
 
 def format_scores(rows: pd.DataFrame) -> str:
     if rows.empty:
         return ""
     (row,) = rows.to_dict("records")
+    if "micro_f1" not in row:
+        return f"{row['micro_multilabel_f1']:.1f}"
     return f"{row['micro_f1']:.1f}/{row['macro_f1']:.1f}"
 
 
@@ -61,13 +68,34 @@ def test_the_pages_tables_are_those_of_the_benchmark(file: Path, part: int) -> N
         if m in set(frame["method"])
     ]
     section = PAGE.split("## On a user's own dialogues")[1].split("\n## ")[0]
-    section = section.split("**A second corpus.**")[part]
+    section = re.split(r"\*\*A second corpus|\*\*Labels of turns", section)[part]
     lines = re.findall(r"^\| .* \|$", section, flags=re.MULTILINE)
     assert [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]] == expected
     for row in frame[frame["method"] == "frozen_logistic"].to_dict("records"):
         interval = f"{row['fine_tuned_delta']:+.1f} [{row['fine_tuned_low']:+.1f}, "
         interval = f"{interval}{row['fine_tuned_high']:+.1f}]".replace("-", "−")
         assert interval in section or interval.replace("+", "") in section
+
+
+def test_the_page_has_labels_of_turns_and_several_labels() -> None:
+    section = PAGE.split("**Labels of turns, and several labels.**")[1].split("\n## ")[0]
+    frames = {name: pd.read_csv(file) for name, file in MORE_TABLES.items()}
+    known = set().union(*(frame["method"] for frame in frames.values()))
+    for method, label in LABELS.items():
+        scores = (format_scores(each[each["method"] == method]) for each in frames.values())
+        row = f"| {label} | {' | '.join(scores)} |"
+        assert (row in section) == (method in known), row
+    for frame in frames.values():
+        assert set(frame["size"]) == {300}
+        rows = frame.set_index("method")
+        low, delta, high = rows.loc["frozen_logistic", [f"fine_tuned_{k}" for k in ENDS]]
+        assert f"{delta:.1f} [{low:.1f}, {high:.1f}] points more" in " ".join(section.split())
+        assert rows.loc[FINE_TUNED, "states"] in ("learned", "not better")
+    turns, dialogues = (frame.set_index("method") for frame in frames.values())
+    assert turns["macro_f1"].idxmax() == FINE_TUNED
+    assert turns.loc[FINE_TUNED, "micro_f1"] < turns.loc["most_frequent", "micro_f1"]
+    assert dialogues["score"].idxmax() == SVM
+    assert f"{-dialogues.loc[SVM, 'fine_tuned_delta']:.1f}\npoints more than fine" in section
 
 
 def test_what_the_page_says_of_the_methods() -> None:
