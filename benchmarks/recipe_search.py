@@ -18,6 +18,7 @@ the search can be stopped and resumed at any time. ``--tasks`` limits the tasks.
   five seeds
 - ``lengths``: other numbers of updates, schedules, batch sizes and weight decays
 - ``sizes``: 100, 500 and 1,000 training instances
+- ``epochs``: 5,000 training instances, with 300 updates and with three epochs
 
 Training a model with 22M weights once takes two to four minutes on one core.
 """
@@ -70,6 +71,8 @@ LABELS_TURNS = "utterance_classification"
 DEV = 300
 """Largest number of dev instances per task."""
 MAX_LENGTH = 128
+MANY = 5000
+"""Training instances of the part ``epochs``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,8 @@ def list_settings(kind: str, part: str) -> Iterator[tuple[int, Setting, int]]:
         yield from ((300, replace(base, **change), seed) for seed in range(5) for change in changes)
     elif part == "lengths":
         yield from ((300, replace(base, **change), 0) for change in LENGTHS)
+    elif part == "epochs":
+        yield from ((MANY, replace(base, updates=updates), 0) for updates in (300, 938))
     else:
         few: list[dict[str, Any]] = [{}, {"updates": 150}, {"updates": 600}]
         yield from (
@@ -122,7 +127,7 @@ def list_settings(kind: str, part: str) -> Iterator[tuple[int, Setting, int]]:
         )
 
 
-PARTS = ("seeds", "rates", "factors", "lengths", "sizes")
+PARTS = ("seeds", "rates", "factors", "lengths", "sizes", "epochs")
 LENGTHS: tuple[dict[str, Any], ...] = (
     {"updates": 150},
     {"updates": 600},
@@ -163,8 +168,12 @@ def adapt_setting(setting: Setting, card: Task) -> Setting:
 # --- the data -------------------------------------------------------------------------------------
 
 
-def write_own_data(dialogue: Path, folder: Path) -> Path:
-    """Write dialogues of EmpatheticDialogues as JSON lines, the emotion of each as its label."""
+def write_own_data(dialogue: Path, folder: Path, most: int = 2000) -> Path:
+    """Write dialogues of EmpatheticDialogues as JSON lines, the emotion of each as its label.
+
+    Args:
+        most: maximum number of training dialogues.
+    """
     source, out = dialogue / "empathetic_dialogues", folder / "own"
     if (out / "test.jsonl").exists():
         return out
@@ -183,8 +192,8 @@ def write_own_data(dialogue: Path, folder: Path) -> Path:
                     entry["messages"].append({"speaker": row["Actor"], "text": row["Text"]})
     # Dialogues are sorted by emotion, so any order that is independent of it works.
     ordered = sorted(dialogues.values(), key=lambda d: hash_order(d["id"]))
-    for split, most in (("train", 2000), ("valid", 500), ("test", 500)):
-        chosen = [d for d in ordered if get_split.get(d["id"]) == split][:most]
+    for split, limit in (("train", most), ("valid", 500), ("test", 500)):
+        chosen = [d for d in ordered if get_split.get(d["id"]) == split][:limit]
         text = "".join(json.dumps(entry) + "\n" for entry in chosen)
         (out / f"{split}.jsonl").write_text(text, encoding="utf-8")
     return out
@@ -195,9 +204,14 @@ def hash_order(name: str) -> str:
     return sha256(name.encode()).hexdigest()
 
 
-def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path) -> Path:
-    """Write missing instances and token ids of every task, and return the folder."""
-    own = write_own_data(dialogue.resolve(), folder)
+def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path, most: int) -> Path:
+    """Write missing instances and token ids of every task, and return the folder.
+
+    Args:
+        most: maximum number of training dialogues of EmpatheticDialogues.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    own = write_own_data(dialogue.resolve(), folder, most)
     files = {split: str(own / f"{name}.jsonl") for split, name in SPLITS.items()}
     document = {
         "study": "search",
@@ -331,10 +345,11 @@ def search(chosen: argparse.Namespace) -> None:
     chosen.folder.mkdir(parents=True, exist_ok=True)
     lock = (chosen.folder / ".lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)  # one process at a time
-    folder = encode(
-        chosen.folder.resolve(), chosen.model, chosen.family, chosen.feta, chosen.dialogue
-    )
+    folder, most = chosen.folder.resolve(), 2000
     log = chosen.log or folder / "recipe-search.csv"
+    if chosen.part == "epochs":
+        folder, most = folder / str(MANY), MANY
+    encode(folder, chosen.model, chosen.family, chosen.feta, chosen.dialogue, most)
     done = set()
     if log.exists():
         with log.open(encoding="utf-8", newline="") as lines:

@@ -247,7 +247,7 @@ def test_the_search_for_recipes() -> None:
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
     assert f"has completed {len(rows)} training runs" in text
     own, fitted = ("Own", "emotion"), "logistic_regression"
-    base = {"size": "300", "seed": "0", "learning_rate": "0.0003"}
+    base = {"size": "300", "seed": "0", "learning_rate": "0.0003", "updates": "300"}
     dev = {
         (row["dataset"], row["task"], row["reads"], row["head_initialization"]): row["dev"]
         for row in rows
@@ -278,6 +278,7 @@ def test_the_search_for_recipes() -> None:
 def test_the_search_for_learning_rates() -> None:
     log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
     is_base = (log["size"] == 300) & (log["seed"] == 0) & (log["precision"] == "bfloat16")
+    is_base &= log["updates"] == 300
     rows = log[is_base & (log["head_initialization"] != "logistic_regression")]
     dev = rows.pivot(index="task", columns="learning_rate", values="dev")
     tasks = {
@@ -298,6 +299,21 @@ def test_the_search_for_learning_rates() -> None:
     )
     last = rows.pivot(index="task", columns="learning_rate", values="last").mean()
     assert f"are between {last.min():.1f} and {last.max():.1f}. We therefore kept 3e-4." in text
+
+
+def test_the_search_for_lengths_of_training() -> None:
+    log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
+    shorter, longer = log[log["size"] == 5000].sort_values("updates").to_dict("records")
+    assert (shorter["updates"], longer["updates"]) == (300, 938)
+    decision = ROOT / "docs" / "decisions" / "0050-recipes-train-at-least-three-epochs.md"
+    page, reasons = (
+        " ".join(file.read_text(encoding="utf-8").split())
+        for file in (ROOT / "docs" / "recipes.md", decision)
+    )
+    assert f"the dev score is {shorter['dev']:.1f} after 300 updates" in page
+    assert f"and {longer['dev']:.1f} after three epochs (938 updates)" in page
+    assert f"After 300 updates, the score is {shorter['dev']:.1f}, and the last" in reasons
+    assert shorter["best_round"] == "6/6" and f"it is {longer['dev']:.1f}." in reasons
 
 
 def test_dev_scores_of_fitted_heads() -> None:
@@ -332,6 +348,7 @@ def test_four_seeds_of_fitted_heads() -> None:
     log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
     is_own = (log["dataset"] == "Own") & (log["precision"] == "bfloat16")
+    is_own &= (log["size"] == 300) & (log["updates"] == 300)
     chosen = log[is_own & (log["learning_rate"] == 3e-4)]
     dev = chosen.pivot(index="seed", columns="head_initialization", values="dev")
     fitted, random = dev["logistic_regression"], dev["random"]

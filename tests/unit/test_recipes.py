@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -37,7 +38,8 @@ def test_auto_fills_in_what_the_file_leaves_out() -> None:
     recipe = find_recipe("encoder", 22_000_000, adapted=False)
     for stage in plan_stages({"recipe": "auto"}).values():
         assert stage.training.learning_rate == recipe.learning_rate
-        assert stage.training.updates == recipe.updates
+        length = (stage.training.epochs, stage.training.min_updates, stage.training.updates)
+        assert length == (recipe.epochs, recipe.min_updates, None)
         assert stage.training.decays == "matrices"
         assert stage.selection.every == recipe.round_updates
         assert stage.model.reads == recipe.reads == "turn"
@@ -46,7 +48,8 @@ def test_auto_fills_in_what_the_file_leaves_out() -> None:
     own["head_initialization"] = "random"
     for stage in plan_stages(own, {**MODEL, "reads": "first_token"}).values():
         assert stage.training.learning_rate == 7e-5
-        assert (stage.training.schedule, stage.training.updates) == ("constant", recipe.updates)
+        assert stage.training.schedule == "constant"
+        assert (stage.training.epochs, stage.training.min_updates) == (3, 300)
         assert stage.model.reads == "first_token"
         assert stage.training.head_initialization == "random"
 
@@ -59,6 +62,16 @@ def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> No
     assert stage.selection.every is None
 
 
+def test_a_recipe_trains_on_few_instances_for_its_updates_and_on_many_for_its_epochs() -> None:
+    (stage, *_) = plan_stages({"recipe": "auto"}, controls=["longer_baseline"]).values()
+    for instances, updates in ((50, 300), (500, 300), (1600, 300), (5000, 3 * 313)):
+        in_epoch = math.ceil(instances / stage.training.batch_size)
+        assert stage.training.count_updates("task_batches", 1, in_epoch) == updates
+        longer = stage.training.multiply_budget(2)
+        assert longer.count_updates("task_batches", 1, in_epoch) == 2 * updates
+    assert longer.budget == "6_epochs_600_updates"
+
+
 def test_recipes_differ_by_family_and_size() -> None:
     small, base = (find_recipe("encoder", n, adapted=False) for n in (22_000_000, 109_000_000))
     assert small.learning_rate > base.learning_rate
@@ -66,7 +79,7 @@ def test_recipes_differ_by_family_and_size() -> None:
     assert (decoder.reads, decoder.head_initialization) == ("pooler", "random")
     for family in ("encoder", "decoder", "encoder_decoder"):
         for adapted in (False, True):
-            assert find_recipe(family, 10**12, adapted=adapted).updates  # type: ignore[arg-type]
+            assert find_recipe(family, 10**12, adapted=adapted).min_updates  # type: ignore[arg-type]
     lora = {**MODEL, "checkpoint": "./m", "adapter": {"rank": 4}}
     recipe = find_recipe("encoder", 22_000_000, adapted=True)
     (stage, *_) = plan_stages({"recipe": "auto"}, lora).values()

@@ -183,15 +183,18 @@ class Recipe:
     """Hyperparameters, named like the config's keys.
 
     Attributes:
+        epochs: minimum number of passes over the training set.
+        min_updates: minimum number of updates.
         round_updates: number of updates between two evaluations on dev.
         reads: representation that an encoder's heads read.
         head_initialization: initial weights of an encoder's heads.
     """
 
     learning_rate: float
-    batch_size: int
-    updates: int
-    round_updates: int
+    batch_size: int = 16
+    epochs: int = 3
+    min_updates: int = 300
+    round_updates: int = 50
     schedule: LearningRateSchedule = "linear"
     warmup: float = 0.1
     weight_decay: float = 0.01
@@ -222,18 +225,18 @@ _SMALL, _BASE = 5e6, 6e7
 # (docs/recipes.md). The other values are provisional: they are common for models of this kind, and
 # benchmarks/recipe_search.py, which compares settings by dev scores, has not been run to its end.
 # An adapter's learning rate is ADAPTER_RATE_FACTOR times that of its row.
-_ENCODER = Recipe(1e-4, 16, 300, 50, reads="turn", head_initialization="auto")
+_ENCODER = Recipe(1e-4, reads="turn", head_initialization="auto")
 _ROWS = (
-    _Row("encoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
+    _Row("encoder", False, _SMALL, Recipe(1e-3)),
     _Row("encoder", False, _BASE, replace(_ENCODER, learning_rate=3e-4)),
     _Row("encoder", False, _NO_LIMIT, _ENCODER),
     _Row("encoder", True, _NO_LIMIT, _ENCODER),
-    _Row("decoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
-    _Row("decoder", False, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
-    _Row("decoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
-    _Row("encoder_decoder", False, _SMALL, Recipe(1e-3, 16, 300, 50)),
-    _Row("encoder_decoder", False, _NO_LIMIT, Recipe(3e-4, 16, 300, 50)),
-    _Row("encoder_decoder", True, _NO_LIMIT, Recipe(1e-4, 16, 300, 50)),
+    _Row("decoder", False, _SMALL, Recipe(1e-3)),
+    _Row("decoder", False, _NO_LIMIT, Recipe(1e-4)),
+    _Row("decoder", True, _NO_LIMIT, Recipe(1e-4)),
+    _Row("encoder_decoder", False, _SMALL, Recipe(1e-3)),
+    _Row("encoder_decoder", False, _NO_LIMIT, Recipe(3e-4)),
+    _Row("encoder_decoder", True, _NO_LIMIT, Recipe(1e-4)),
 )
 
 

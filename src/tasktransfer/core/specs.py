@@ -269,10 +269,14 @@ class Training:
 
     @property
     def budget(self) -> str:
-        """Training length as part of names, such as ``60_epochs`` or ``1200_updates``."""
+        """Training length as part of names, such as ``60_epochs`` or ``1200_updates``.
+
+        A length of at least 6 epochs and at least 600 updates is ``6_epochs_600_updates``.
+        """
         if self.updates is not None:
             return f"{self.updates}_updates"
-        return f"{self.epochs}_epochs"
+        least = f"_{self.min_updates}_updates" if self.min_updates else ""
+        return f"{self.epochs}_epochs{least}"
 
     def count_updates(self, sampler: Sampler, tasks: int, in_epoch: int) -> int:
         """Return the number of updates of a training run without early stopping.

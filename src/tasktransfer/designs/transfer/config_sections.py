@@ -116,7 +116,7 @@ class TransferTraining(TrainingConfig):
 
     def apply_recipe(self, recipe: Recipe) -> TransferTraining:
         """Return the section, with a recipe's values for keys that the config file does not set."""
-        budget = ("updates", "round_updates")
+        budget = ("epochs", "min_updates", "round_updates")
         values = {
             key: value
             for key, value in asdict(recipe).items()
