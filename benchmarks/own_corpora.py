@@ -46,19 +46,33 @@ def build_goemotions_study(_: Path, dialogue: Path, model: Path) -> Document:
     return describe_study("GoEmotions", section, model, COMMENT_LENGTH)
 
 
-def build_topical_chat_study(_: Path, dialogue: Path, model: Path) -> Document:
-    """Return the config of a study on the sentiments of turns of Topical-Chat.
+def build_sentiment_study(_: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the sentiments of turns of Topical-Chat."""
+    label = {"kind": "utterance_classification", "label": "content[].sentiment"}
+    return describe_topical_chat(dialogue, model, {"sentiment": label})
+
+
+def build_knowledge_study(_: Path, dialogue: Path, model: Path) -> Document:
+    """Return the config of a study on the knowledge sources of turns of Topical-Chat.
+
+    A turn has one or more knowledge sources, so this is a multi-label task.
+    """
+    label = {"kind": "multi_label", "label": "content[].knowledge_source"}
+    return describe_topical_chat(dialogue, model, {"knowledge_source": label})
+
+
+def describe_topical_chat(dialogue: Path, model: Path, tasks: Document) -> Document:
+    """Return the config of a study on Topical-Chat.
 
     The corpus's dev split (frequent entities) is divided into training and dev dialogues.
     """
     corpus = dialogue.resolve() / "topical_chat"
     files = {"train": str(corpus / "valid_freq.json"), "test": str(corpus / "test_freq.json")}
-    label = {"kind": "utterance_classification", "label": "content[].sentiment"}
     section = {
         "files": files,
         "shares": {"dev": 0.2},
         "dialogue": {"turns": "content", "text": "message", "speaker": "agent", "id": "id"},
-        "tasks": {"sentiment": label},
+        "tasks": tasks,
     }
     return describe_study("TopicalChat", section, model, TURN_LENGTH)
 
@@ -133,7 +147,8 @@ def describe_study(name: str, section: Mapping[str, Any], model: Path, max_lengt
 CORPORA: Mapping[str, Callable[[Path, Path, Path], Document]] = {
     "empathetic": build_empathetic_study,
     "goemotions": build_goemotions_study,
-    "topical_chat": build_topical_chat_study,
+    "topical_chat_sentiment": build_sentiment_study,
+    "topical_chat_knowledge": build_knowledge_study,
     "multiwoz": build_multiwoz_study,
 }
 """Name → function from the benchmark's folder, the corpora's folder and a checkpoint to a study."""

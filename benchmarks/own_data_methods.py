@@ -7,9 +7,9 @@
 The first form compares methods on the target of a study, such as ``tasktransfer init`` writes. The
 second form uses dialogues of EmpatheticDialogues with the emotion of the situation as their label.
 With ``--corpus``, it uses another corpus of ``benchmarks/own_corpora.py``: comments of GoEmotions
-with a single emotion, turns of Topical-Chat with their sentiment, or dialogues of MultiWOZ with
-their domains (several per dialogue). The training instances of these three come from the corpus's
-dev split, because only dev and test splits are available.
+with a single emotion, turns of Topical-Chat with their sentiment or their knowledge sources, or
+dialogues of MultiWOZ with their domains. The training instances of these corpora come from their
+dev splits, because only dev and test splits are available.
 
 For each size, runs one study: the target's baseline with the recipe of its model, and the
 references, on the same training instances (the first ones of the training split). The dev split

@@ -42,7 +42,7 @@ SECOND_TABLE = ROOT / "docs" / "development" / "own-data-goemotions.csv"
 ENDS = ("low", "delta", "high")
 MORE_TABLES = {
     name: ROOT / "docs" / "development" / f"own-data-{name}.csv"
-    for name in ("topical-chat", "multiwoz")
+    for name in ("sentiment", "knowledge", "multiwoz")
 }
 
 
@@ -85,19 +85,20 @@ def test_the_page_has_labels_of_turns_and_several_labels() -> None:
         scores = (format_scores(each[each["method"] == method]) for each in frames.values())
         row = f"| {label} | {' | '.join(scores)} |"
         assert (row in section) == (method in known), row
+    text = " ".join(section.split())
     for frame in frames.values():
         assert set(frame["size"]) == {300}
         rows = frame.set_index("method")
         low, delta, high = rows.loc["frozen_logistic", [f"fine_tuned_{k}" for k in ENDS]]
-        assert f"{delta:.1f} [{low:.1f}, {high:.1f}] points more" in " ".join(section.split())
+        assert f": {delta:+.1f} [{low:+.1f}, {high:+.1f}] points.".replace("-", "−") in text
         assert rows.loc[FINE_TUNED, "states"] in ("learned", "not better")
-    turns, dialogues = (frame.set_index("method") for frame in frames.values())
-    assert turns["macro_f1"].idxmax() == FINE_TUNED
-    assert turns.loc[FINE_TUNED, "micro_f1"] < turns.loc["most_frequent", "micro_f1"]
-    assert dialogues["score"].idxmax() == SVM
-    assert f"{-dialogues.loc[SVM, 'fine_tuned_delta']:.1f} points more than" in " ".join(
-        section.split()
-    )
+    sentiment, knowledge, domains = (frame.set_index("method") for frame in frames.values())
+    assert sentiment["macro_f1"].idxmax() == FINE_TUNED
+    assert sentiment.loc[FINE_TUNED, "micro_f1"] < sentiment.loc["most_frequent", "micro_f1"]
+    compared = knowledge.dropna(subset="fine_tuned_low")
+    assert ((compared["fine_tuned_low"] < 0) & (compared["fine_tuned_high"] > 0)).all()
+    assert domains["score"].idxmax() == SVM
+    assert f"{-domains.loc[SVM, 'fine_tuned_delta']:.1f} points more than fine-tuning" in text
 
 
 def test_what_the_page_says_of_the_methods() -> None:
