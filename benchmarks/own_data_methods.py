@@ -119,7 +119,10 @@ def find_target(document: Document) -> str:
         for task in section["tasks"]
     ]
     if len(names) != 1:
-        raise SystemExit(f"targets: The study has {len(names)} targets. Name one in `targets`.")
+        raise SystemExit(
+            f"The benchmark compares methods on one target, but the study has {len(names)} "
+            f"({', '.join(names)}). Set `targets` in the study to one of them."
+        )
     return str(names[0])
 
 
@@ -157,7 +160,7 @@ def run_study(folder: Path, document: Document, cores: int) -> None:
         ended = subprocess.run(command, cwd=folder, check=False, stdout=log, stderr=log)
     if ended.returncode:
         error = file.read_text(encoding="utf-8").rpartition("error:")[2].strip()
-        raise SystemExit(f"{file}: The study ended in an error: {error}")
+        raise SystemExit(f"The study in {folder} ended in an error (see run.log there): {error}")
 
 
 def write_study(folder: Path, document: Document) -> None:

@@ -176,14 +176,14 @@ targets: [Own/emotion]
     assert checkpoints == [str(tmp_path / "model"), "sentence-transformers/none"]
     assert [*reduce_study(study, 50, 1)["datasets"]["Own"]["tasks"]] == ["emotion"]
     del study["targets"]
-    with pytest.raises(SystemExit, match="The study has 2 targets"):
+    with pytest.raises(SystemExit, match=r"the study has 2 \(Own/emotion, Own/topic\)"):
         find_target(study)
     del study["datasets"]["Own"]["tasks"]["topic"]
     assert find_target(study) == "Own/emotion"
 
 
 def test_an_error_of_a_study_ends_the_benchmark(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=r"ended in an error: [^§]* lists no model"):
+    with pytest.raises(SystemExit, match="lists no model"):
         run_study(tmp_path, {"study": "own data"}, 1)
 
 

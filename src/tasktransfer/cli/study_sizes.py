@@ -1,7 +1,7 @@
 """Sizes of new studies: what ``tasktransfer init`` reduces, and in which order, to fit the hours.
 
-The minimum numbers of epochs and updates come from the recipe of the model's size and are never
-reduced, because a model that has not learned its task shows nothing about transfer.
+The minimum numbers of epochs and updates come from the recipe for the model's size. They are never
+reduced to save time, because a model that has not learned its task shows nothing about transfer.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ SIZES = (
 )
 """Sizes to try, largest first. All have at least three seeds, so that differences are tested.
 
-Sources are left out before a task has fewer than 5,000 training instances, because the user's own
-labels come first. A limit below 1,600 instances would save no time: the recipes train for at least
-300 updates of 16 instances.
+Sources are left out before any training set is limited to fewer than 5,000 instances, so that as
+much of the user's own labelled data as possible is used. Limits below 1,600 instances would save no
+training time, because the recipes train for at least 300 updates of 16 instances.
 """
 SMALLER_SIZES = (Size(3, 2000, 200, 600), Size(3, 1000, 200, 600))
 """Sizes to try if the time budget is too short for any of ``SIZES`` without sources."""

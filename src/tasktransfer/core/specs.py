@@ -271,7 +271,7 @@ class Training:
     def budget(self) -> str:
         """Training length as part of names, such as ``60_epochs`` or ``1200_updates``.
 
-        A length of at least 6 epochs and at least 600 updates is ``6_epochs_600_updates``.
+        With two minimums, it is for example ``6_epochs_600_updates``.
         """
         if self.updates is not None:
             return f"{self.updates}_updates"
