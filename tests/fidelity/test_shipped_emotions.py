@@ -111,6 +111,15 @@ def test_the_findings_are_in_the_tables(studies: list[Study]) -> None:
     assert "({:.1f} points on MELD and {:.1f} on EmoryNLP)".format(*above) in TEXT
 
 
+def test_the_source_dailydialog_has_not_been_learned(studies: list[Study]) -> None:
+    references = read_tables(studies[1:], "references").query("is_best").set_index("dataset")
+    source = references.loc["DailyDialog"]
+    assert source["state"] == "not better" and source["reference"] == "frozen_logistic"
+    assert f"have a mean score of {source['score']:.1f}, which is {-source['delta']:.1f}" in TEXT
+    ends = ", ".join(format_number(source[end]) for end in ("low", "high"))
+    assert f"frozen embeddings ([{ends}])" in TEXT
+
+
 def test_the_rounds_are_those_of_the_findings(studies: list[Study]) -> None:
     rounds, losses = {}, []
     for stage in studies[0].plan.stages:
