@@ -97,6 +97,8 @@ def test_the_page_has_labels_of_turns_and_several_labels() -> None:
     assert sentiment.loc[FINE_TUNED, "micro_f1"] < sentiment.loc["most_frequent", "micro_f1"]
     compared = knowledge.dropna(subset="fine_tuned_low")
     assert ((compared["fine_tuned_low"] < 0) & (compared["fine_tuned_high"] > 0)).all()
+    dev = knowledge["dev_score"]
+    assert f"({dev[f'{FINE_TUNED}, {FITTED}']:.1f} instead of {dev[FINE_TUNED]:.1f})" in text
     assert domains["score"].idxmax() == SVM
     assert f"{-domains.loc[SVM, 'fine_tuned_delta']:.1f} points more than fine-tuning" in text
 
