@@ -313,6 +313,9 @@ def test_the_search_for_lengths_of_training() -> None:
     assert f"the dev score is {shorter['dev']:.1f} after 300 updates" in page
     assert f"and {longer['dev']:.1f} after three epochs (938 updates)" in page
     assert f"After 300 updates, the score is {shorter['dev']:.1f}, and the last" in reasons
+    few, more = log[log["size"] == 1000].sort_values("updates").to_dict("records")
+    assert (few["updates"], more["updates"]) == (300, 600) and few["dev"] > more["dev"]
+    assert f"is {few['dev']:.1f} after 300 updates, and {more['dev']:.1f} after 600" in page
     assert shorter["best_round"] == "6/6" and f"it is {longer['dev']:.1f}." in reasons
 
 
