@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import zipfile
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recipe_search import SPLITS, write_own_data
-
 Document = dict[str, Any]
+
+SPLITS = {"train": "train", "dev": "valid", "test": "test"}
+"""Split → its name in EmpatheticDialogues."""
 
 EMPATHETIC_LENGTH = 192
 """Maximum tokens per dialogue. No dialogue of EmpatheticDialogues is longer."""
@@ -29,6 +32,42 @@ def build_empathetic_study(folder: Path, dialogue: Path, model: Path) -> Documen
         "tasks": {"emotion": {"kind": "dialogue_classification", "label": "emotion"}},
     }
     return describe_study("Own", section, model, EMPATHETIC_LENGTH)
+
+
+def write_own_data(dialogue: Path, folder: Path, most: int = 2000) -> Path:
+    """Write dialogues of EmpatheticDialogues as JSON lines, the emotion of each as its label.
+
+    Args:
+        most: maximum number of training dialogues.
+    """
+    source, out = dialogue / "empathetic_dialogues", folder / "own"
+    if (out / "test.jsonl").exists():
+        return out
+    out.mkdir(parents=True, exist_ok=True)
+    with (source / "split.csv").open(encoding="utf-8") as lines:
+        get_split = {row["Dialog_ID"]: row["split"] for row in csv.DictReader(lines)}
+    dialogues: dict[str, dict[str, Any]] = {}
+    for file in sorted((source / "by_emotion").glob("*.csv")):
+        with file.open(encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                if row["Type"] == "utterance":
+                    name = row["Dialog_ID"]
+                    entry = dialogues.setdefault(
+                        name, {"id": name, "emotion": file.stem, "messages": []}
+                    )
+                    entry["messages"].append({"speaker": row["Actor"], "text": row["Text"]})
+    # Dialogues are sorted by emotion, so any order that is independent of it works.
+    ordered = sorted(dialogues.values(), key=lambda d: hash_order(d["id"]))
+    for split, limit in (("train", most), ("valid", 500), ("test", 500)):
+        chosen = [d for d in ordered if get_split.get(d["id"]) == split][:limit]
+        text = "".join(json.dumps(entry) + "\n" for entry in chosen)
+        (out / f"{split}.jsonl").write_text(text, encoding="utf-8")
+    return out
+
+
+def hash_order(name: str) -> str:
+    """Return a key that sorts names in a pseudo-random but fixed order."""
+    return sha256(name.encode()).hexdigest()
 
 
 def build_goemotions_study(_: Path, dialogue: Path, model: Path) -> Document:

@@ -1,6 +1,6 @@
 """Search for the hyperparameters of ``training.recipe: auto``, on dev splits alone.
 
-    python benchmarks/recipe_search.py FOLDER --model models/all-MiniLM-L6-v2 \\
+    python -m benchmarks.recipe_search FOLDER --model models/all-MiniLM-L6-v2 \\
         --feta ../shared/feta --dialogue ../shared/dialogue \\
         --log docs/development/recipe-search.csv --part seeds
 
@@ -28,12 +28,10 @@ from __future__ import annotations
 import argparse
 import csv
 import fcntl
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -41,6 +39,7 @@ from typing import Any
 import torch
 import yaml
 
+from benchmarks.own_corpora import SPLITS, write_own_data
 from tasktransfer import metrics
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import LowRank, ModelSpec, Selection, Training
@@ -168,42 +167,6 @@ def adapt_setting(setting: Setting, card: Task) -> Setting:
 # --- the data -------------------------------------------------------------------------------------
 
 
-def write_own_data(dialogue: Path, folder: Path, most: int = 2000) -> Path:
-    """Write dialogues of EmpatheticDialogues as JSON lines, the emotion of each as its label.
-
-    Args:
-        most: maximum number of training dialogues.
-    """
-    source, out = dialogue / "empathetic_dialogues", folder / "own"
-    if (out / "test.jsonl").exists():
-        return out
-    out.mkdir(parents=True, exist_ok=True)
-    with (source / "split.csv").open(encoding="utf-8") as lines:
-        get_split = {row["Dialog_ID"]: row["split"] for row in csv.DictReader(lines)}
-    dialogues: dict[str, dict[str, Any]] = {}
-    for file in sorted((source / "by_emotion").glob("*.csv")):
-        with file.open(encoding="utf-8") as lines:
-            for row in csv.DictReader(lines):
-                if row["Type"] == "utterance":
-                    name = row["Dialog_ID"]
-                    entry = dialogues.setdefault(
-                        name, {"id": name, "emotion": file.stem, "messages": []}
-                    )
-                    entry["messages"].append({"speaker": row["Actor"], "text": row["Text"]})
-    # Dialogues are sorted by emotion, so any order that is independent of it works.
-    ordered = sorted(dialogues.values(), key=lambda d: hash_order(d["id"]))
-    for split, limit in (("train", most), ("valid", 500), ("test", 500)):
-        chosen = [d for d in ordered if get_split.get(d["id"]) == split][:limit]
-        text = "".join(json.dumps(entry) + "\n" for entry in chosen)
-        (out / f"{split}.jsonl").write_text(text, encoding="utf-8")
-    return out
-
-
-def hash_order(name: str) -> str:
-    """Return a key that sorts names in a pseudo-random but fixed order."""
-    return sha256(name.encode()).hexdigest()
-
-
 def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path, most: int) -> Path:
     """Write missing instances and token ids of every task, and return the folder.
 
@@ -243,7 +206,6 @@ def encode(folder: Path, model: Path, family: str, feta: Path, dialogue: Path, m
     return folder
 
 
-SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 FETA = ("DailyDialog", "Friends")
 
 
