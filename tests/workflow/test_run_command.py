@@ -55,14 +55,17 @@ def test_a_failed_job_is_named_with_its_log(study: Sandbox) -> None:
 
 
 @pytest.mark.slow
-def test_sigterm_ends_snakemake_and_its_trainings(tmp_path: Path) -> None:
+@pytest.mark.parametrize("start", (["env"], ["sh", "-c", "trap '' INT; exec \"$@\"", "-"]))
+def test_sigterm_ends_snakemake_and_its_trainings(tmp_path: Path, start: list[str]) -> None:
+    """A background process of a shell script ignores SIGINT."""
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(chaos.SMALL_STUDY))
-    command = [sys.executable, "-m", "tasktransfer", "run", "study.yaml", "--cores", "2"]
+    command = [*start, sys.executable, "-m", "tasktransfer", "run", "study.yaml", "--cores", "2"]
     with subprocess.Popen(command, cwd=tmp_path, env=chaos.environment(tmp_path)) as running:
         deadline = time.monotonic() + 300
-        while "training" not in {activity for _, activity in chaos.living(tmp_path)}:
+        while not list(tmp_path.glob("results/stages/**/metrics.json")):
             assert running.poll() is None and time.monotonic() < deadline
             time.sleep(0.2)
         running.terminate()
         assert running.wait(60) == 130
+    assert not (tmp_path / "results" / "report.html").exists()
     assert chaos.left_behind(tmp_path) == []

@@ -173,19 +173,24 @@ def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
 def forward_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
     """Interrupt Snakemake and its jobs if this process receives SIGTERM, and wait for them.
 
-    A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone.
+    A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone. A shell script
+    that starts this process in the background (``nohup tasktransfer run … &``) makes it and its
+    children ignore SIGINT, so they get SIGTERM instead. Snakemake is the first to get the signal;
+    otherwise it would start the interrupted jobs again.
 
     Raises:
         KeyboardInterrupt: the signal arrived.
     """
     import psutil  # Snakemake's
 
+    ignores_sigint = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
     def interrupt(number: int, frame: Any) -> None:
         with suppress(psutil.Error):
             snakemake = psutil.Process(child.pid)
-            for process in (*snakemake.children(recursive=True), snakemake):
+            for process in (snakemake, *snakemake.children(recursive=True)):
                 with suppress(psutil.Error):
-                    process.send_signal(signal.SIGINT)
+                    process.send_signal(signal.SIGTERM if ignores_sigint else signal.SIGINT)
         raise KeyboardInterrupt
 
     is_main = threading.current_thread() is threading.main_thread()
