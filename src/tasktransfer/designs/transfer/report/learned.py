@@ -187,9 +187,15 @@ def _describe_certainty(below: Sequence[str], compared: pd.DataFrame) -> list[st
     above = int(
         ((compared["q"] <= MOST_Q) & (compared["score"] > compared["reference_score"])).sum()
     )
-    who = format_fraction(above, len(compared), "baselines").capitalize()
-    verb = "is" if above == 1 else "are"
-    return [first, f"{who} {verb} significantly above the best simple reference of the task."]
+    who = _count_baselines(above, len(compared))
+    return [first, f"{who} significantly above the best simple reference of the task."]
+
+
+def _count_baselines(count: int, total: int) -> str:
+    """Return a subject and its verb, such as ``No baseline is`` or ``2 of 3 baselines are``."""
+    if not count:
+        return "No baseline is"
+    return f"{format_fraction(count, total, 'baselines')} {'is' if count == 1 else 'are'}"
 
 
 def format_unlearned_count(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
@@ -238,13 +244,11 @@ def describe_better_baselines(compared: pd.DataFrame) -> Iterator[str]:
     has_learned = "q" in compared and (compared["state"] == LEARNED).any()
     if has_learned and len(tested := compared[compared["q"].notna()]):
         better = tested[(tested["q"] <= MOST_Q) & (tested["delta"] > 0)]
-        if len(tested) == 1:
-            who = f"The baseline is {'' if len(better) else 'not '}"
-        else:
-            who = format_fraction(len(better), len(tested), "baselines").capitalize()
-            who += " is " if len(better) == 1 else " are "
+        who = f"The baseline is{'' if len(better) else ' not'}"
+        if len(tested) > 1:
+            who = _count_baselines(len(better), len(tested))
         yield (
-            f"{who}significantly better than the best simple reference on the same test instances "
+            f"{who} significantly better than the best simple reference on the same test instances "
             "(q ≤ 0.05)."
         )
 
