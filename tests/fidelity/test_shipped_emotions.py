@@ -177,3 +177,15 @@ def test_the_readme_has_these_gains(studies: list[Study]) -> None:
         low, high = (f"{end:.1f}".replace("-", "−") for end in (row.low, row.high))
         interval = rf"\((95 % interval )?{low} to {high}\)"
         assert re.search(rf"{re.escape(format_number(row.delta))} (points )?{interval}", readme)
+
+
+def test_no_seed_of_a_baseline_has_failed(studies: list[Study]) -> None:
+    """DailyDialog's study repeats MELD's baselines. Own dialogues are in test_own_data_page.py."""
+    runs = read_tables(studies, "transfer_runs").query("algorithm == 'baseline'")
+    runs = runs.drop_duplicates(["target", "seed"]).set_index("target")["score"]
+    references = read_tables(studies, "references").query("reference == 'most_frequent'")
+    constant = references.drop_duplicates("target").set_index("target")["reference_score"]
+    margins = runs - constant.reindex(runs.index)
+    page = (ROOT / "docs" / "recipes.md").read_text()
+    assert len(margins) == 14
+    assert f"The smallest distance is {margins.min():.1f} points" in page

@@ -126,6 +126,23 @@ def test_the_text_counts_the_baselines_that_have_not_learned(
     assert not (on_turns["state"] == "collapsed").any()
 
 
+def test_three_baselines_are_near_the_most_frequent_answer(
+    after: pd.DataFrame, current: pd.DataFrame, frames: Frames
+) -> None:
+    text = " ".join((ROOT / "docs" / "recipes.md").read_text().split())
+    on_turns = current[[get_task(*key).kind in FITTED["auto"] for key in current.index]]
+    scores = on_turns["score"].combine_first(after["score"])
+    constant = frames["references"].query("reference == 'most_frequent'")
+    constant = constant.set_index(["dataset", "target"])["reference_score"]
+    failed = scores[scores < constant.reindex(scores.index) + 2]
+    assert len(scores) == 17 and sorted(target for _, target in failed.index) == [
+        "dialogue_nli",
+        "dialogue_reasoning_commonsense_relation_prediction",
+        "personality_detection",
+    ]
+    assert "three of the 17 baselines have failed: dialogue NLI, personality detection" in text
+
+
 def test_the_baseline_of_emorynlp_is_a_linear_probe(fitted: Study) -> None:
     runs = pd.read_parquet(Path(fitted.tables) / "transfer_runs.parquet")
     rows = runs.set_index("target").loc[["emory_emotion_recognition"]]

@@ -55,6 +55,16 @@ def format_scores(rows: pd.DataFrame) -> str:
     return f"{row['micro_f1']:.1f}/{row['macro_f1']:.1f}"
 
 
+@pytest.mark.parametrize("file", [TABLE, SECOND_TABLE])
+def test_no_seed_of_a_baseline_has_failed(file: Path) -> None:
+    """The lowest of five scores is at most 1.79 standard deviations below their mean."""
+    rows = pd.read_csv(file).query("size == 300").set_index("method")
+    row, constant = rows.loc[FINE_TUNED], rows.loc["most_frequent"]
+    assert len(row["states"].split()) == 5 and "None of 24 baselines has failed" in PAGE
+    smallest = float(re.findall(r"The smallest distance is (.+) points", PAGE)[0])
+    assert row["score"] - 4 / 5**0.5 * row["sd_score"] - constant["score"] > smallest
+
+
 @pytest.mark.parametrize(("file", "part"), [(TABLE, 0), (SECOND_TABLE, 1)])
 def test_the_pages_tables_are_those_of_the_benchmark(file: Path, part: int) -> None:
     frame = pd.read_csv(file)
