@@ -9,8 +9,10 @@ import pandas as pd
 import pytest
 
 from shipped_records import build_shipped_tables
+from tasktransfer.designs.transfer.report.answer import write_answer
 from tasktransfer.results.records import read_record
 from tasktransfer.results.study import Study
+from transfer_frames import read_frames
 
 pytestmark = pytest.mark.slow
 
@@ -189,3 +191,11 @@ def test_no_seed_of_a_baseline_has_failed(studies: list[Study]) -> None:
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert len(margins) == 14
     assert f"The smallest distance is {margins.min():.1f} points" in page
+
+
+def test_the_page_on_own_data_quotes_the_answer(studies: list[Study]) -> None:
+    page = (ROOT / "docs" / "your-own-data.md").read_text()
+    quoted = " ".join(page.split("**Read the answer**")[1].split("```")[1].split())
+    assert quoted.startswith("For Friends/emory") and quoted in " ".join(
+        write_answer(read_frames(studies[0]))
+    )
