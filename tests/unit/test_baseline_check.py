@@ -76,10 +76,13 @@ def choose(planned: Plan, dev: dict[str, list[float]], references: dict[str, flo
     return compare_baselines_with_references(collected, {"DailyDialog": TARGETS})
 
 
-def make_row(target: str) -> dict[str, Any]:
-    """Return the row of a target that was learned."""
-    names = {"dataset": "DailyDialog", "model": "tiny-bert", "target": target, "learned": True}
+def make_row(target: str, learned: bool = True) -> dict[str, Any]:
+    """Return the row of a target, in the format of a version without digests."""
+    names = {"dataset": "DailyDialog", "model": "tiny-bert", "target": target, "learned": learned}
     return names | {"dev_score": 2.0, "reference": "most_frequent", "reference_dev_score": 1.0}
+
+
+ONE_LEARNED = [make_row(TARGETS[0]), make_row(TARGETS[1], learned=False)]
 
 
 def test_before_the_check_only_baselines_of_targets_are_planned(tmp_path: Path) -> None:
@@ -165,7 +168,7 @@ def test_a_race_starts_after_the_check(tmp_path: Path) -> None:
     first = make_plan(tmp_path, **racing)
     assert [choice.name for choice in first.choices] == [LEARNED_TARGETS]
     assert {stage.seed for stage in first.stages} == {0}
-    write_choice(tmp_path, LEARNED_TARGETS, [make_row(TARGETS[0])])
+    write_choice(tmp_path, LEARNED_TARGETS, ONE_LEARNED)
     second = make_plan(tmp_path, **racing)
     assert {c.name: c.made for c in second.choices} == {LEARNED_TARGETS: True, "race_1": False}
     assert list_transfers(second) == {
@@ -184,8 +187,7 @@ def test_a_race_starts_after_the_check(tmp_path: Path) -> None:
 
 
 def test_a_race_without_learned_targets_ends_with_the_check(tmp_path: Path) -> None:
-    row = make_row(TARGETS[0]) | {"learned": False}
-    write_choice(tmp_path, LEARNED_TARGETS, [row])
+    write_choice(tmp_path, LEARNED_TARGETS, [make_row(task, learned=False) for task in TARGETS])
     planned = make_plan(tmp_path, racing={"seeds": [1, 2], "keep": [0.5]})
     assert [choice.name for choice in planned.choices] == [LEARNED_TARGETS]
     assert list_transfers(planned) == set()
@@ -197,9 +199,24 @@ def test_selectors_read_the_pairs_that_have_transfers(tmp_path: Path) -> None:
         return {task for run in runs for task in run.about["sources"]}
 
     assert list_selected(make_plan(tmp_path, selectors=["embedding"])) == set()
-    write_choice(tmp_path, LEARNED_TARGETS, [make_row(TARGETS[0])])
+    write_choice(tmp_path, LEARNED_TARGETS, ONE_LEARNED)
     planned = make_plan(tmp_path, selectors=["embedding"])
     assert list_selected(planned) == {*TARGETS, "emotion_recognition"}
+
+
+def test_an_outdated_check_is_refused(tmp_path: Path) -> None:
+    dev = {task: [50.0, 60.0] for task in TARGETS}
+    checked = choose(make_plan(tmp_path), dev, {"most_frequent": 20.0, "tfidf_logistic": 45.0})
+    write_choice(tmp_path, LEARNED_TARGETS, checked)
+    make_plan(tmp_path, seeds=3)  # more seeds of the same baselines
+    for more, problem in (
+        ({"training": {"epochs": 9}}, "compares other baselines of"),
+        ({"targets": ["DailyDialog/emotion_recognition"]}, "does not contain"),
+    ):
+        with pytest.raises(RecordError, match=problem) as error:
+            make_plan(tmp_path, **more)
+        assert "learned_targets.json: The file" in str(error.value)
+        assert "Delete the file to check them again" in str(error.value)
 
 
 def test_a_damaged_choice_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tasktransfer.datasets import replace_declared_datasets
 from tasktransfer.datasets.dataset import Dataset
 from tasktransfer.errors import ConfigError, RecordError
 from tasktransfer.files import json_text, replace_file
-from tasktransfer.results.revisions import UNKNOWN, Revisions
+from tasktransfer.results.revisions import Revisions
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,7 @@ class PlannedStudy:
     @property
     def has_unknown_inputs(self) -> bool:
         """True if a revision is unknown, so that result paths are unknown too."""
-        named = (*self.revisions.data.values(), *self.revisions.brought.values())
-        return UNKNOWN in named or any(
-            model.weights == UNKNOWN for model in self.revisions.models.values()
-        )
+        return self.revisions.has_unknown
 
     def get_choice(self, name: str) -> Choice:
         """Return the plan's choice with a name.

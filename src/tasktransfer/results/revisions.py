@@ -59,6 +59,12 @@ class Revisions:
     parameters: Mapping[str, int] = field(default_factory=dict)
     brought: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def has_unknown(self) -> bool:
+        """True if a revision is unknown, so that the digests of its nodes are unknown too."""
+        named = (*self.data.values(), *self.brought.values())
+        return UNKNOWN in named or any(model.weights == UNKNOWN for model in self.models.values())
+
 
 def find_revisions(config: CommonConfig, *, need_inputs: bool) -> tuple[Revisions, tuple[str, ...]]:
     """Return the revisions of all inputs, and a message for each missing input.

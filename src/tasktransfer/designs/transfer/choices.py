@@ -78,6 +78,7 @@ class CheckedTarget(TypedDict):
 
     ``dev_score`` is the mean over seeds. ``learned`` is true if it is above
     ``reference_dev_score``, or if no reference of the study predicts tasks of this kind.
+    ``baselines`` has the digests of the compared baselines; empty in files of older versions.
     """
 
     dataset: str
@@ -87,6 +88,7 @@ class CheckedTarget(TypedDict):
     reference: str | None
     reference_dev_score: float | None
     learned: bool
+    baselines: list[str]
 
 
 def read_checked_targets(results: str | Path) -> list[CheckedTarget] | None:
@@ -107,6 +109,7 @@ def _parse_checked_target(row: Mapping[str, Any]) -> CheckedTarget:
         "reference": row["reference"],
         "reference_dev_score": row["reference_dev_score"],
         "learned": bool(row["learned"]),
+        "baselines": [str(digest) for digest in row.get("baselines", ())],
     }
 
 

@@ -5,14 +5,18 @@ This module is pure and light, like ``plan``: choices are read from small files.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from tasktransfer.core.nodes import Stage
-from tasktransfer.core.plan import Choice, Plan
+from tasktransfer.core.plan import Choice, Plan, get_relative_choice_path
+from tasktransfer.core.runs import Run
 from tasktransfer.designs.transfer.algorithms import order_sources
 from tasktransfer.designs.transfer.choices import (
     LEARNED_TARGETS,
     SELECTION,
+    CheckedTarget,
     TargetName,
     format_choice_name,
     group_targets_by_dataset,
@@ -25,6 +29,8 @@ from tasktransfer.designs.transfer.choices import (
 from tasktransfer.designs.transfer.config import TransferConfig
 from tasktransfer.designs.transfer.multi_source_section import SPLITS_THAT_CHOOSE
 from tasktransfer.designs.transfer.plan import build_plan, plan_run
+from tasktransfer.designs.transfer.runs import BASELINE
+from tasktransfer.errors import RecordError
 from tasktransfer.results.revisions import Revisions
 
 ANNOUNCED_MULTI_SOURCE = "further multi-source trainings follow when their sources are selected"
@@ -100,11 +106,42 @@ def _plan_with_check(config: TransferConfig, revisions: Revisions) -> Plan:
     race = read_race(config.racing, config.seeds, config.results)
     first = None if race is None else race.rewind(0)
     planned = build_plan(config, revisions, race=first, learned=learned)
+    if checked is not None and not revisions.has_unknown:
+        _refuse_outdated_check(checked, planned.runs, config)
     after = list_compared_nodes(planned.runs, group_targets_by_dataset(config))
     choice = Choice(LEARNED_TARGETS, after, checked is not None, like, ANNOUNCED_TRANSFERS)
     if race is not None and learned:
         planned = _plan_race(config, revisions, learned)
     return replace(planned, choices=(choice, *planned.choices))
+
+
+def _refuse_outdated_check(
+    checked: Iterable[CheckedTarget], runs: Iterable[Run], config: TransferConfig
+) -> None:
+    """Raise an error if the check lacks a target of the study, or read none of its baselines.
+
+    Raises:
+        RecordError: the study has changed since the check.
+    """
+    compared = {(row["dataset"], row["model"], row["target"]): row["baselines"] for row in checked}
+    targets = group_targets_by_dataset(config)
+    planned: dict[TargetName, set[str]] = {}
+    for run in runs:
+        dataset, target = run.about["dataset"], run.about["target"]
+        if run.method == BASELINE and target in targets.get(dataset, ()):
+            digests = planned.setdefault((dataset, run.model, target), set())
+            digests.update(node.digest for node in run.judged)
+    for key, digests in planned.items():
+        former = compared.get(key)
+        if former is None or (former and digests.isdisjoint(former)):
+            dataset, model, target = key
+            problem = "does not contain" if former is None else "compares other baselines of"
+            path = Path(config.results, get_relative_choice_path(LEARNED_TARGETS))
+            raise RecordError(
+                f"{path}: The file {problem} {dataset}/{target} with {model}, because the config "
+                "has changed since the baselines were checked. Delete the file to check them "
+                "again, or set check_baselines: false."
+            )
 
 
 def _plan_multi_source_examples(config: TransferConfig, revisions: Revisions) -> tuple[Stage, ...]:

@@ -78,7 +78,7 @@ def compare_baselines_with_references(
     Raises:
         RecordError: a record does not have a dev score.
     """
-    baselines: dict[TargetName, list[float]] = {}
+    baselines: dict[TargetName, dict[str, float]] = {}
     references: dict[TargetName, dict[str, float]] = {}
     for run in collected.runs:
         dataset, model, target = run.about["dataset"], run.model, run.about["target"]
@@ -92,7 +92,7 @@ def compare_baselines_with_references(
             (stage,) = run.judged
             assert isinstance(stage, Stage)
             score = get_selected_round(collected.record(stage), stage.selection.tasks).dev_score
-            baselines.setdefault((dataset, model, target), []).append(score)
+            baselines.setdefault((dataset, model, target), {})[stage.digest] = score
     return [
         _compare_with_references(
             key,
@@ -104,9 +104,9 @@ def compare_baselines_with_references(
 
 
 def _compare_with_references(
-    key: TargetName, scores: Sequence[float], references: Mapping[str, float]
+    key: TargetName, scores: Mapping[str, float], references: Mapping[str, float]
 ) -> CheckedTarget:
-    mean = sum(scores) / len(scores)
+    mean = sum(scores.values()) / len(scores)
     best = max(references, key=references.__getitem__, default=None)
     highest = None if best is None else references[best]
     dataset, model, target = key
@@ -118,6 +118,7 @@ def _compare_with_references(
         "reference": best,
         "reference_dev_score": highest,
         "learned": highest is None or mean > highest,
+        "baselines": [*scores],
     }
 
 
