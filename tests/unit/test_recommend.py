@@ -14,7 +14,11 @@ from declared_files import TURNS, as_jsonl, dialogue
 from small_study import SMALL, parse
 
 from tasktransfer.designs import open_study
-from tasktransfer.designs.transfer.recommend import list_baseline_warnings, parse_question
+from tasktransfer.designs.transfer.recommend import (
+    list_baseline_warnings,
+    list_transfer_algorithms,
+    parse_question,
+)
 from tasktransfer.errors import ConfigError
 from tasktransfer.results.revisions import find_revisions
 from tasktransfer.results.study import Study
@@ -52,6 +56,12 @@ def grid(slope: float, noise: float, targets: int = 20) -> tuple[np.ndarray, np.
     values = random.normal(size=(targets, 8))
     gains = 1 + slope * values + random.normal(0, noise, (targets, 8))
     return values, gains
+
+
+def test_sources_are_ranked_for_the_algorithms_that_a_study_trains() -> None:
+    default = ["pretrain_finetune", "multitask", "multitask_finetune"]
+    assert list_transfer_algorithms(study()) == default
+    assert list_transfer_algorithms(study(algorithms=["baseline", "multitask"])) == ["multitask"]
 
 
 def test_a_selector_that_tells_gains_promises_them() -> None:

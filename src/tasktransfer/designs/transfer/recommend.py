@@ -101,7 +101,7 @@ def select_affordable_nodes(
 
     Cheap selectors come first. A selector is useful if its values can change the ranking.
     """
-    useful = list_useful_selectors(question, evidence, _list_algorithms(study))
+    useful = list_useful_selectors(question, evidence, list_transfer_algorithms(study))
     estimates, spent = Estimates(study), 0.0
     fits = {
         run.variant: run.outcome
@@ -250,13 +250,13 @@ def rank_sources(
             methods["target"] == question.target
         )
         notes = [*describe_methods(methods[is_target]), *notes]
-    algorithms = _list_algorithms(study)
+    algorithms = list_transfer_algorithms(study)
     return recommend_sources(question, values, evidence, origin, algorithms, notes)
 
 
-def _list_algorithms(study: Study) -> list[str]:
-    algorithms = get_transfer_config(study).algorithms or ()
-    return [name for name in algorithms if name != BASELINE]
+def list_transfer_algorithms(study: Study) -> list[str]:
+    """Return the algorithms whose sources are ranked, in the order of the study."""
+    return [name for name in get_transfer_config(study).planned_algorithms if name != BASELINE]
 
 
 def list_baseline_warnings(question: Question, references: pd.DataFrame) -> list[str]:
