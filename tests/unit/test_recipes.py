@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tasktransfer.config.training import find_recipe
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.specs import ModelSpec
 from tasktransfer.designs.transfer import plan as planning
-from tasktransfer.errors import ConfigError
+from tasktransfer.errors import ConfigError, ModelError
 from tasktransfer.results import revisions as inputs
 from tasktransfer.results.revisions import Revisions
 
@@ -148,3 +149,21 @@ def test_sizes_are_remembered_where_the_model_is_not() -> None:
     assert read.parameters == {"m": 1234}
     plain, _ = inputs.find_revisions(parse({**document, "training": {}}), need_inputs=False)
     assert plain.parameters == {}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_recipe_is_not_chosen_by_a_guessed_size() -> None:
+    name = "someone/unheard-of"
+    models = [{**MODEL, "checkpoint": name, "revision": "a" * 40}]
+    config = parse({**SMALL, "models": models, "training": {"recipe": "auto"}})
+    read, _ = inputs.find_revisions(config, need_inputs=False)
+    assert read.parameters["m"] > 100_000_000  # BERT base
+    with pytest.raises(ModelError, match=f"^{name}: The number of parameters is unknown.*hf down"):
+        inputs.find_revisions(config, need_inputs=True)
+    folder = Path("hub", f"models--{name.replace('/', '--')}", "snapshots", "a" * 40)
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text('{"hidden_size": 8, "num_hidden_layers": 1}')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HF_HUB_CACHE", "hub")
+        read, _ = inputs.find_revisions(config, need_inputs=False)
+    assert read.parameters["m"] < 1_000_000

@@ -43,6 +43,11 @@ class ModelSize:
     written: float = 0.0
 
     @property
+    def is_guess(self) -> bool:
+        """True if neither files nor a published size of the model are known."""
+        return self.basis == "a guess: as large as BERT base"
+
+    @property
     def trained(self) -> int:
         """Number of parameters that are trained, with gradients and optimiser states."""
         return self.parameters if self.adapter is None else self.adapter

@@ -16,6 +16,7 @@ from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
 from tasktransfer.config.model_sizes import (
+    ModelSize,
     find_published_size,
     list_cached_folders,
     read_model_size,
@@ -269,6 +270,9 @@ class _InputRevisions:
 
         For a local folder it is read from disk. For a hub model a cached number takes precedence,
         so that downloading the model does not change the plan.
+
+        Raises:
+            ModelError: the size of a hub model is unknown, because it is not downloaded.
         """
         key, name = _build_size_key(model), model.checkpoint
         if model.is_created or model.recipe is not None:
@@ -284,9 +288,21 @@ class _InputRevisions:
         size = next(sizes, None)
         if size is None and remembered is not None:
             return remembered
-        parameters = (size or find_published_size(name)).parameters
-        self.seen[key] = str(parameters)
-        return parameters
+        size = size or find_published_size(name)
+        if size.is_guess and is_hub_name(name):
+            return self._guess_parameters(name, size)
+        self.seen[key] = str(size.parameters)
+        return size.parameters
+
+    def _guess_parameters(self, name: str, guess: ModelSize) -> int:
+        """Return a guess, which is not cached, or raise an error if the inputs are needed."""
+        if self.need_inputs:
+            raise ModelError(
+                f"{name}: The number of parameters is unknown, but training.recipe: auto depends "
+                f"on it. Download the model first (hf download {name}), or remove training.recipe "
+                "and set the other keys of training."
+            )
+        return guess.parameters
 
     def _identify_weights(self, model: ModelConfig) -> str:
         if model.recipe is not None:
