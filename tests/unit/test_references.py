@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,14 @@ from tasktransfer.core.nodes import Fit
 from tasktransfer.core.plan import Plan
 from tasktransfer.core.references import (
     COLLAPSED,
+    CONTRASTIVE,
     FROZEN,
     LEARNED,
     MOST_FREQUENT,
     NEAREST,
     NOT_BETTER,
     REFERENCES,
+    SVM,
     TFIDF,
 )
 from tasktransfer.core.runs import Run
@@ -32,6 +34,7 @@ from tasktransfer.datasets import get_task
 from tasktransfer.datasets.tiny_world import generate_releases
 from tasktransfer.designs import open_study
 from tasktransfer.designs.transfer.commands import list_baseline_warnings
+from tasktransfer.designs.transfer.references import can_predict
 from tasktransfer.designs.transfer.runs import NO_MODEL, is_reference, select_transfer_runs
 from tasktransfer.designs.transfer.statistics.cells import add_baseline_states
 from tasktransfer.designs.transfer.statistics.without_transfer import make_references
@@ -44,7 +47,7 @@ from tasktransfer.results.rows import Row, read_rows, write_rows
 from tasktransfer.results.store import Metadata, build_frame, write_frame
 from tasktransfer.results.study import Study
 from tasktransfer.selection.values import describe_left_out_targets, leave_out_unlearned_targets
-from tasktransfer.tasks.card import Instance
+from tasktransfer.tasks.card import Instance, TaskKind
 from transfer_frames import COLUMNS
 
 TASKS = ["emotion_recognition", "dialogue_act_classification"]
@@ -103,6 +106,17 @@ def test_spans_are_not_predicted_from_embeddings() -> None:
     datasets = {"Friends": {"tasks": ["question_answering"]}}
     plan = open_changed(references=[TFIDF, FROZEN], datasets=datasets).plan
     assert [run.variant for run in list_references(plan)] == [TFIDF]
+
+
+def test_references_predict_kinds_with_a_fixed_set_of_answers() -> None:
+    predicted = {
+        kind: [reference for reference in REFERENCES if can_predict(reference, kind)]
+        for kind in get_args(TaskKind)
+    }
+    assert predicted["reply"] == predicted["open_labels"] == []
+    assert predicted["span"] == [MOST_FREQUENT, TFIDF, SVM]
+    assert predicted["utterance_classification"] == [*REFERENCES]
+    assert CONTRASTIVE not in predicted["multi_label"] and FROZEN in predicted["rating"]
 
 
 # --- predictors on embeddings ---------------------------------------------------------------------

@@ -84,8 +84,11 @@ def can_predict(reference: str, kind: str) -> bool:
     """Return whether a reference can predict tasks of a kind (``tasks.card.Kind``).
 
     Embeddings are not used for spans: every phrase of a context would have to be embedded. The
-    contrastive loss needs one label per instance.
+    contrastive loss needs one label per instance. No reference predicts answers without a fixed set
+    (replies, open labels).
     """
+    if kind in ("reply", "open_labels"):
+        return False
     if reference == CONTRASTIVE:
         return kind in SINGLE_LABEL
     return not (reference in OF_A_MODEL and kind == "span")
