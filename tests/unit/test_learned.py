@@ -59,7 +59,7 @@ def test_a_study_without_sources_is_not_said_to_be_about_transfer() -> None:
     compared = compare_scores(runs(topics=(30.0,), acts=(61.0,)), REFERENCE)
     (sentence,) = describe_unlearned_baselines(compared, has_sources=False)
     assert "transfers" not in sentence
-    assert "Use a reference, or train for more updates (training.updates)." in sentence
+    assert "Use a reference, or train for longer (training.updates or training.epochs)." in sentence
 
 
 def test_nothing_is_said_if_all_have_learned_or_nothing_is_known() -> None:

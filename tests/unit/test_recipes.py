@@ -60,7 +60,8 @@ def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> No
     (stage, *_) = plan_stages({"recipe": "auto", **budget}).values()
     assert stage.training.updates == budget.get("updates")
     assert stage.training.min_updates == budget.get("min_updates")
-    assert stage.selection.every is None
+    recipe = find_recipe("encoder", 22_000_000, adapted=False)
+    assert stage.selection.every == (None if "epochs" in budget else recipe.round_updates)
 
 
 def test_a_recipe_trains_on_few_instances_for_its_updates_and_on_many_for_its_epochs() -> None:

@@ -115,14 +115,18 @@ class TransferTraining(TrainingConfig):
         return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
 
     def apply_recipe(self, recipe: Recipe) -> TransferTraining:
-        """Return the section, with a recipe's values for keys that the config file does not set."""
-        budget = ("epochs", "min_updates", "round_updates")
+        """Return the section, with a recipe's values for keys that the config file does not set.
+
+        A length of training in the file replaces the recipe's. If the file gives the length only in
+        ``epochs``, each epoch is a round.
+        """
+        budget = {"epochs", "min_updates"} if self.has_own_budget else set()
+        if "epochs" in self.keys_in_file and "min_updates" not in self.keys_in_file:
+            budget.add("round_updates")
         values = {
             key: value
             for key, value in asdict(recipe).items()
-            if key in type(self).model_fields
-            and key not in self.keys_in_file
-            and not (key in budget and self.has_own_budget)
+            if key in type(self).model_fields and key not in self.keys_in_file and key not in budget
         }
         section: TransferTraining = self.model_copy(update=values)
         return section

@@ -38,6 +38,7 @@ MEANING = (
     "A baseline has not learned if its mean score is not above the best simple reference, or if it "
     "has collapsed (one answer only)."
 )
+LENGTH_KEYS = "training.updates or training.epochs"
 UNKNOWN = "If a baseline has not learned, the study cannot show which sources help its task."
 
 
@@ -221,10 +222,11 @@ def describe_unlearned_baselines(
         return
     unlearned = select_unlearned_baselines(compared)
     if len(unlearned):
-        remedy = "Use a reference, or train for more updates (training.updates)."
+        remedy = f"Use a reference, or train for longer ({LENGTH_KEYS})."
         if has_sources:
             remedy = (
-                f"{UNKNOWN} Increase training.updates, so that the baselines learn their tasks."
+                f"{UNKNOWN} Train for longer ({LENGTH_KEYS}), so that the baselines learn their "
+                "tasks."
             )
         if has_table and len(unlearned) > MOST_SCORES:
             count = format_unlearned_count(unlearned, compared)
