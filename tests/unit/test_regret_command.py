@@ -111,7 +111,7 @@ def test_the_command_prints_a_table_and_json(
     assert main(["regret", "--matrix", file]) == 0
     text = capsys.readouterr().out
     assert "m: 10 targets, 4 seeds" in text
-    assert "(noise floor)" in text
+    assert "(noise floor)" in text and "(random, half the seeds)" in text
     assert "By regret@1" in text
     assert main(["regret", "--matrix", file, "--json", "--k", "2"]) == 0
     rows = json.loads(capsys.readouterr().out)["regret"]

@@ -20,6 +20,7 @@ from tasktransfer.selection.judging import (
 from tasktransfer.selection.measures import (
     compute_measures,
     compute_noise_floor,
+    compute_random_at_floor,
     compute_source_mean,
 )
 
@@ -167,11 +168,22 @@ def test_the_truth_is_at_or_below_the_floor() -> None:
     assert floor["regret@1"].mean() == pytest.approx(row.floor)
 
 
+def test_random_is_compared_with_the_floor_by_as_many_seeds() -> None:
+    _, (scores, *_) = simulated(np.random.default_rng(5), 1)
+    pair = scores[..., :2]
+    found = compute_random_at_floor(pair, (1,))["regret@1"]
+    of_seeds = np.nanmax(pair, axis=1) - np.nanmean(pair, axis=1)
+    assert found == pytest.approx(of_seeds.mean(axis=1))
+    random = next(row for row in judge_selectors(pair, {}) if row.selector == "random")
+    assert random.floor_random == pytest.approx(found.mean())
+    assert random.floor_random > random.mean.value > random.floor
+
+
 def test_one_target_and_one_seed_have_no_interval() -> None:
     rows = judge_selectors(SCORES[None, :, None], {"x": np.arange(4.0)[None]})
     row = next(row for row in rows if row.selector == "x")
     assert math.isnan(row.mean.low)
-    assert math.isnan(row.floor)
+    assert math.isnan(row.floor) and math.isnan(row.floor_random)
     assert math.isnan(row.to["random"].p)
 
 

@@ -68,6 +68,12 @@ REGRET: Columns = (
         "noise floor: the sources ranked by half of the seeds, evaluated with the other half; NaN "
         "with one seed",
     ),
+    (
+        "floor_random",
+        NUMBER,
+        "a random ranking, evaluated with the same half of the seeds as the noise floor; only this "
+        "number is comparable with the noise floor",
+    ),
     *_list_difference_columns(RANDOM),
     *_list_difference_columns(SOURCE_MEAN),
     ("n_targets", WHOLE, "number of targets with at least two sources"),
@@ -105,6 +111,7 @@ def declare_regret_table(label: Callable[[str], str], baseline: str) -> Table:
                 make_text_column("selector", "Selector"),
                 make_estimate_column("value", "Regret@1, points", ".2f", bounds=SCORES),
                 make_number_column("floor", "Noise floor", ".2f"),
+                make_number_column("floor_random", "Random, half the seeds", ".2f"),
                 make_p_value_column("to_random_q", "q: random"),
                 make_p_value_column("to_source_mean_q", "q: source_mean"),
                 make_number_column("seconds", "Seconds", ".3g"),

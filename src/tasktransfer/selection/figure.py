@@ -22,7 +22,7 @@ from tasktransfer.present.kit.style import (
 from tasktransfer.results.frames import Frames
 from tasktransfer.results.store import Metadata
 from tasktransfer.selection.declared import RANDOM
-from tasktransfer.selection.regret import LEADING, select_leading_rows
+from tasktransfer.selection.regret import FLOORS, LEADING, select_leading_rows
 from tasktransfer.selection.values import describe_left_out_targets
 
 LEAST_SECONDS = 0.1
@@ -81,7 +81,10 @@ def _draw_panel(axes: Axes, group: pd.DataFrame) -> None:
     floor = float(group["floor"].iloc[0])
     if np.isfinite(floor):
         axes.axhspan(0, floor, color="#e4dcc8", zorder=0)
-        _label_line(axes, floor / 2, "noise floor")
+        _label_line(axes, floor / 2, FLOORS["floor"])
+        random = float(group["floor_random"].iloc[0])
+        axes.axhline(random, color=INK, lw=0.8, ls=":", zorder=1)
+        _label_line(axes, random, FLOORS["floor_random"])
     chance = group[group["selector"] == RANDOM]
     if len(chance):
         axes.axhline(float(chance["value"].iloc[0]), color=INK, lw=0.8, ls="--", zorder=1)

@@ -11,7 +11,7 @@ target.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -20,6 +20,7 @@ from tasktransfer.selection.measures import (
     KS,
     compute_measures,
     compute_noise_floor,
+    compute_random_at_floor,
     compute_source_mean,
     subtract_target_mean,
 )
@@ -52,6 +53,7 @@ class Judgement:
         to: difference from each reference.
         q: p of each difference, adjusted for all selectors of the table.
         floor: noise floor: the measure of half of the seeds, evaluated by the other half.
+        floor_random: the measure of a random ranking, evaluated by the same half as ``floor``.
         targets: number of targets.
         missing: fraction of pairs without a value, which are ranked last.
     """
@@ -62,6 +64,7 @@ class Judgement:
     to: Mapping[str, Mean]
     q: Mapping[str, float]
     floor: float
+    floor_random: float
     targets: int
     missing: float
 
@@ -98,7 +101,7 @@ def judge_selectors(
     found = {
         name: compute_measures_without_seeds(value, scores, ks) for name, value in selectors.items()
     }
-    floors = compute_noise_floor(scores, ks) if scores.shape[2] > 1 else {}
+    floors = _compute_floors(scores, ks) if scores.shape[2] > 1 else {}
     pairs = whole[..., 0]
     result = []
     for name, by_measure in found.items():
@@ -110,16 +113,24 @@ def judge_selectors(
                 for other in REFERENCES
                 if other != name
             }
-            floor = floors.get(measure)
             result.append(
                 Judgement(
                     *(name, measure, compute_mean_over_targets(drawn), differences, {}),
-                    np.nan if floor is None else _compute_finite_mean(floor),
+                    *floors.get(measure, (np.nan, np.nan)),
                     int(np.isfinite(drawn[0]).sum()),
                     missing,
                 )
             )
     return _add_q_values(result)
+
+
+def _compute_floors(scores: Floats, ks: tuple[int, ...]) -> dict[str, tuple[float, float]]:
+    """Return each measure's noise floor, and the random ranking that is comparable with it."""
+    floors, random = compute_noise_floor(scores, ks), compute_random_at_floor(scores, ks)
+    return {
+        name: (_compute_finite_mean(floor), _compute_finite_mean(random[name]))
+        for name, floor in floors.items()
+    }
 
 
 def compute_mean_over_targets(drawn: Floats) -> Mean:
@@ -218,7 +229,4 @@ def _add_q_values(rows: Sequence[Judgement]) -> list[Judgement]:
             adjusted = compute_q_values([rows[n].to[other].p for n in places])
             for n, value in zip(places, adjusted, strict=True):
                 q[n][other] = float(value)
-    return [
-        Judgement(*(r.selector, r.measure, r.mean, r.to, of), r.floor, r.targets, r.missing)
-        for r, of in zip(rows, q, strict=True)
-    ]
+    return [replace(row, q=of) for row, of in zip(rows, q, strict=True)]

@@ -251,7 +251,7 @@ def _build_regret_rows(matrix: Matrix, ks: tuple[int, ...]) -> Iterator[tuple[ob
     for one in judge_selectors(matrix.scores, matrix.values, ks, matrix.gains):
         yield (
             *(*matrix.key, one.selector, one.measure),
-            *(one.mean.value, one.mean.low, one.mean.high, one.floor),
+            *(one.mean.value, one.mean.low, one.mean.high, one.floor, one.floor_random),
             *(number for name in (RANDOM, SOURCE_MEAN) for number in _unpack_difference(one, name)),
             *(one.targets, seeds, one.missing),
             (matrix.seconds or {}).get(one.selector, np.nan),

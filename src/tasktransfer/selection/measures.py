@@ -144,12 +144,36 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
     Returns:
         Measure → array (targets,).
     """
-    halves = _list_halvings(scores.shape[-1])
-    ranked = np.moveaxis(scores @ halves.T / halves.sum(axis=1), -1, 0)
-    judged = np.moveaxis(scores @ (1 - halves).T / (1 - halves).sum(axis=1), -1, 0)
+    ranked, judged = _halve_seeds(scores)
     return {
         name: value.mean(axis=0) for name, value in compute_measures(ranked, judged, ks).items()
     }
+
+
+def compute_random_at_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
+    """Compute the measures of a random ranking, evaluated with as many seeds as the noise floor.
+
+    Only these are comparable with the noise floor: with fewer seeds, the best source looks better
+    than it is, so the regret of every ranking is larger.
+
+    Args:
+        scores: shape (targets, sources, seeds), with at least two seeds.
+        ks: values of k for regret.
+
+    Returns:
+        Measure → array (targets,).
+    """
+    _, judged = _halve_seeds(scores)
+    equal = np.where(np.isnan(judged), np.nan, 0.0)
+    return {name: value.mean(axis=0) for name, value in compute_measures(equal, judged, ks).items()}
+
+
+def _halve_seeds(scores: Floats) -> tuple[Floats, Floats]:
+    """Return the mean scores of both halves of the seeds, (halvings, targets, sources) each."""
+    halves = _list_halvings(scores.shape[-1])
+    first = np.moveaxis(scores @ halves.T / halves.sum(axis=1), -1, 0)
+    second = np.moveaxis(scores @ (1 - halves).T / (1 - halves).sum(axis=1), -1, 0)
+    return first, second
 
 
 def _list_halvings(seeds: int) -> Floats:

@@ -24,6 +24,7 @@ from tasktransfer.selection.declared import RANDOM, SOURCE_MEAN
 
 GROUP = ("dataset", "model", "algorithm")
 LEADING = "regret@1"
+FLOORS = {"floor": "noise floor", "floor_random": "random, half the seeds"}
 """Measure that the sentence compares selectors by."""
 LEVEL = 0.05
 
@@ -119,7 +120,7 @@ def _format_table(group: pd.DataFrame) -> list[str]:
     own = (*ranks, LEADING, "mean_regret@1", "mean_regret@1%")
     regrets = [name for name in measures if name not in own]
     leading = group[group["measure"] == LEADING].set_index("selector")
-    floors = group.drop_duplicates("measure").set_index("measure")["floor"]
+    floors = group.drop_duplicates("measure").set_index("measure")
     rows = [
         {
             "selector": _mark_missing(name, row["missing"]),
@@ -131,8 +132,10 @@ def _format_table(group: pd.DataFrame) -> list[str]:
         }
         for name, row in leading.iterrows()
     ]
-    of_noise = {regret: format_score(floors[regret]) for regret in (LEADING, *regrets, *ranks)}
-    rows.append(dict.fromkeys(rows[0], "") | {"selector": "(noise floor)"} | of_noise)
+    empty = dict.fromkeys(rows[0], "")
+    for column, name in FLOORS.items():
+        numbers = {each: format_score(floors[column][each]) for each in (LEADING, *regrets, *ranks)}
+        rows.append(empty | {"selector": f"({name})"} | numbers)
     return format_table(rows, left=("selector",))
 
 
