@@ -285,7 +285,8 @@ def test_what_the_page_says_of_larger_models(larger: Study, matrix: Study, frame
     ):
         mean, low, high = (100 * value for value in compute_share(rows))
         counted = f"{rows['same'].sum():g} of {len(rows)}"
-        assert f"| {who} | {counted} | {mean:.0f} % | {low:.0f} to {high:.0f} % |" in LARGER
+        line = f"| {who} | {counted} | {mean:.0f} % | {low:.0f} to {high:.0f} % |"
+        assert line in LARGER, line
     for row in write_statistics(larger)["summary"].itertuples():
         assert signed(row.mean) in LARGER
         assert pd.isna(row.joint_low)  # one seed
