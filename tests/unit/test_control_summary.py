@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -140,23 +141,23 @@ def test_without_runs_of_controls_there_are_no_rows(tables: Frames) -> None:
 NO_CONTROLS = build_frame([], columns.CONTROL_SUMMARY)
 
 
-def make_means(mean: float, q: float) -> pd.DataFrame:
-    return pd.DataFrame({"algorithm": [LONGER_ALGORITHM], "mean": [mean], "joint_q": [q]})
+def make_means(mean: float, low: float) -> pd.DataFrame:
+    return pd.DataFrame({"algorithm": [LONGER_ALGORITHM], "mean": [mean], "joint_low": [low]})
 
 
 def test_the_answer_names_the_effect_over_a_longer_baseline(tables: Frames) -> None:
     frame = tables["control_summary"]
-    (sentence,) = describe_longer_training(frame, make_means(9.0, 0.001))
+    (sentence,) = describe_longer_training(frame, make_means(9.0, 8.0))
     assert "(longer_baseline), its mean effect with tiny-bert on DailyDialog is " in sentence
     assert sentence.endswith("points over 6 pairs, not significantly different from 0.")
 
 
 @pytest.mark.parametrize(
-    ("mean", "q", "warns"), [(2.5, 0.01, True), (2.5, 0.2, False), (-2.5, 0.01, False)]
+    ("mean", "low", "warns"), [(2.5, 1.3, True), (2.5, -0.2, False), (2.5, np.nan, False)]
 )
 def test_a_gain_without_the_control_is_followed_by_a_warning(
-    mean: float, q: float, warns: bool
+    mean: float, low: float, warns: bool
 ) -> None:
-    sentences = [*describe_longer_training(NO_CONTROLS, make_means(mean, q))]
+    sentences = [*describe_longer_training(NO_CONTROLS, make_means(mean, low))]
     assert len(sentences) == warns
     assert all("may therefore come from longer training" in each for each in sentences)

@@ -284,7 +284,7 @@ def _list_prompted_scores(prompted: pd.DataFrame) -> Iterator[str]:
 def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> Iterator[str]:
     """Yield the mean effect in comparison with ``longer_baseline``, or a warning if it is unknown.
 
-    The warning is for studies whose mean effect over the baseline is significantly positive.
+    The warning is for studies in which the interval of a mean effect over the baseline is above 0.
 
     Args:
         controlled: columns of ``columns.CONTROL_SUMMARY``; no rows if the study has no controls.
@@ -307,7 +307,7 @@ def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> I
     if len(table):
         return
     gains = means[(means["algorithm"] == LONGER_ALGORITHM) & (means["mean"] > 0)]
-    if (gains["joint_q"] <= MOST_Q).any():
+    if (gains["joint_low"] > 0).any():
         yield (
             f"{label} trains on its target about twice as long as the baseline, and this study has "
             "no baseline that is trained equally long (controls: [longer_baseline]). The mean "
