@@ -177,9 +177,12 @@ def test_labels_of_turns_are_read_up_to_the_labelled_turn(
     assert "longer than" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["multi_label", "rating"])
 @pytest.mark.parametrize(("label", "keeps"), [("messages[].acts", None), ("acts", "both")])
-def test_inputs_that_end_with_a_labelled_turn_keep_their_end(label: str, keeps: str | None) -> None:
-    tasks: dict[str, Any] = {"acts": {"kind": "multi_label", "label": label}}
+def test_inputs_that_end_with_a_labelled_turn_keep_their_end(
+    kind: str, label: str, keeps: str | None
+) -> None:
+    tasks: dict[str, Any] = {"acts": {"kind": kind, "label": label}}
     lengths = DialogueLengths([300] * 10, ["own.jsonl:1"] * 10)
     notes = lengths.set_truncation(tasks, 256, "messages")
     assert notes[0].endswith("are truncated: own.jsonl:1: 300 tokens")

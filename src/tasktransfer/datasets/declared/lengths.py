@@ -13,7 +13,7 @@ from tasktransfer.errors import format_quantity
 
 MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of truncated dialogues above which both ends of a dialogue are kept."""
-DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output")
+DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output", "rating")
 """Kinds whose labels are about a whole dialogue."""
 MAX_SHOWN_DIALOGUES = 3
 """Number of truncated dialogues that a note names."""
