@@ -86,8 +86,8 @@ class TransferTraining(TrainingConfig):
             "initial weights of an encoder's task heads. random: random weights. "
             "logistic_regression: fitted to the training split, before the first update, by "
             "logistic regression on the encoder's states (heads of span, multiple choice and "
-            "rating tasks are random). auto: fitted only in tasks that label turns, and the model "
-            "before the first update is never selected as the best one"
+            "rating tasks are random). auto: fitted only in tasks with a single label per turn, "
+            "and the model before the first update is never selected as the best one"
         ),
     )
     recipe: Literal["auto"] | None = Field(
