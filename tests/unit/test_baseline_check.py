@@ -186,6 +186,21 @@ def test_a_race_starts_after_the_check(tmp_path: Path) -> None:
     assert len([s for s in last if s.kind == BASELINE]) == 3  # baselines do not race
 
 
+def test_a_race_with_references_is_checked_by_default(tmp_path: Path) -> None:
+    document = ask(tmp_path, racing={"seeds": [1, 2], "keep": [0.5]})
+    del document["check_baselines"]
+    for keys, checked in (
+        ({}, True),
+        ({"check_baselines": False}, False),
+        ({"references": []}, False),
+    ):
+        config = parse(document | keys)
+        revisions, _ = find_revisions(config, need_inputs=False)
+        choices = [choice.name for choice in plan_study(config, revisions).choices]
+        assert (LEARNED_TARGETS in choices) is checked is config.checks_baselines
+    assert parse(document).build_digest_content()["check_baselines"] is True
+
+
 def test_a_race_without_learned_targets_ends_with_the_check(tmp_path: Path) -> None:
     write_choice(tmp_path, LEARNED_TARGETS, [make_row(task, learned=False) for task in TARGETS])
     planned = make_plan(tmp_path, racing={"seeds": [1, 2], "keep": [0.5]})

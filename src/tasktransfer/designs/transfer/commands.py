@@ -79,7 +79,7 @@ def end_racing_round(study: Study, name: str) -> None:
     assert config.racing is not None and race is not None
     number = next(n for n in range(1, len(race.seeds)) if format_choice_name(n) == name)
     so_far = race.rewind(number - 1)
-    checked = read_checked_targets(config.results) if config.check_baselines else None
+    checked = read_checked_targets(config.results) if config.checks_baselines else None
     learned = None if checked is None else list_learned_targets(checked)
     planned = build_plan(config, study.revisions, race=so_far, learned=learned)
     frames = _compute_frames(study, planned, complete=True)

@@ -38,7 +38,7 @@ from tasktransfer.designs.transfer.algorithms import (
     order_algorithms,
 )
 from tasktransfer.designs.transfer.challenge_rules import Rules, list_forbidden_keys
-from tasktransfer.designs.transfer.choices import RacingConfig
+from tasktransfer.designs.transfer.choices import COMPARED, RacingConfig
 from tasktransfer.designs.transfer.config_conflicts import find_contradictions
 from tasktransfer.designs.transfer.config_sections import (
     ModelTraining,
@@ -186,7 +186,8 @@ class TransferConfig(CommonConfig):
         description=(
             "true to train the targets' baselines first, and to train transfers only to targets "
             "whose baseline has a higher dev score than all simple references. The selection is "
-            "made once, and is stored in tables/learned_targets.json"
+            "made once, and is stored in tables/learned_targets.json. Default: true in studies "
+            "with racing and references, otherwise false"
         ),
     )
     learning_curve: bool = Field(
@@ -350,6 +351,7 @@ class TransferConfig(CommonConfig):
             del content["data"]["releases"]
         content["algorithms"] = self.planned_algorithms
         content["controls"] = self.planned_controls
+        content["check_baselines"] = self.checks_baselines
         del content["references"]  # came later, and changes no other node
         added_later = ("pairs", "sources", "targets", "allow_leaks", "racing", "baseline_seeds")
         for key in (*added_later, "controls", "selectors", "check_baselines", "learning_curve"):
@@ -360,6 +362,16 @@ class TransferConfig(CommonConfig):
         followed = ("recipe", *ROUND_KEYS)
         more = {key: value for key in followed if (value := getattr(self.training, key))}
         return content | {"datasets": datasets, "training": training | more}
+
+    @property
+    def checks_baselines(self) -> bool:
+        """True if transfers depend on ``check_baselines``, which is the default of a race.
+
+        A race without cheap references has no check.
+        """
+        if "check_baselines" in self.model_fields_set:
+            return self.check_baselines
+        return self.racing is not None and not {*self.references}.isdisjoint(COMPARED)
 
     def as_largest(self) -> Self:
         """Return the config without ``check_baselines``, so that no transfer run is skipped."""

@@ -33,7 +33,7 @@ def _list_notes(config: TransferConfig) -> tuple[str, ...]:
     notes = tuple(f"{name}: {line}" for name in names for line in DATASETS[name].notes)
     if config.racing is not None:
         notes = (*notes, _describe_race(config, config.racing))
-    if config.check_baselines:
+    if config.checks_baselines:
         notes = (*notes, CHECK_NOTE)
     if config.rules != "challenge":
         return notes

@@ -45,7 +45,7 @@ def plan_study(config: TransferConfig, revisions: Revisions) -> Plan:
         ConfigError: the study is under the challenge's rules and a run would break one.
         RecordError: the file of a choice is damaged, or does not match the config.
     """
-    if config.check_baselines:
+    if config.checks_baselines:
         return _plan_with_check(config, revisions)
     if config.racing is not None:
         return _plan_race(config, revisions)
