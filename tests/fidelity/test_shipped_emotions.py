@@ -190,7 +190,7 @@ def test_no_seed_of_a_baseline_has_failed(studies: list[Study]) -> None:
     margins = runs - constant.reindex(runs.index)
     page = (ROOT / "docs" / "recipes.md").read_text()
     assert len(margins) == 14
-    assert f"The smallest distance is {margins.min():.1f} points" in page
+    assert f"the smallest margin is {margins.min():.1f} points" in page
 
 
 def test_the_page_on_own_data_quotes_the_answer(studies: list[Study]) -> None:

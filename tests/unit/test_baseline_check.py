@@ -225,13 +225,13 @@ def test_an_outdated_check_is_refused(tmp_path: Path) -> None:
     write_choice(tmp_path, LEARNED_TARGETS, checked)
     make_plan(tmp_path, seeds=3)  # more seeds of the same baselines
     for more, problem in (
-        ({"training": {"epochs": 9}}, "compares other baselines of"),
+        ({"training": {"epochs": 9}}, "does not match the current baselines"),
         ({"targets": ["DailyDialog/emotion_recognition"]}, "does not contain"),
     ):
         with pytest.raises(RecordError, match=problem) as error:
             make_plan(tmp_path, **more)
-        assert "learned_targets.json: The file" in str(error.value)
-        assert "Delete the file to check them again" in str(error.value)
+        assert "learned_targets.json: The config has changed" in str(error.value)
+        assert "Delete the file to repeat the check" in str(error.value)
 
 
 def test_a_damaged_choice_is_named(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ REGRET: Columns = (
     (
         "floor_random",
         NUMBER,
-        "a random ranking, evaluated with the same half of the seeds as the noise floor; only this "
-        "number is comparable with the noise floor",
+        "a random ranking, evaluated with half of the seeds, like the noise floor; `value` is "
+        "evaluated with all seeds, so it is not comparable with the noise floor",
     ),
     *_list_difference_columns(RANDOM),
     *_list_difference_columns(SOURCE_MEAN),

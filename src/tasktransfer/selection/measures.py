@@ -153,8 +153,8 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
 def compute_random_at_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
     """Compute the measures of a random ranking, evaluated with as many seeds as the noise floor.
 
-    Only these are comparable with the noise floor: with fewer seeds, the best source looks better
-    than it is, so the regret of every ranking is larger.
+    The noise floor can be compared with this ranking, but not with rankings that are evaluated with
+    all seeds. With fewer seeds, the best source looks better than it is, so every regret is larger.
 
     Args:
         scores: shape (targets, sources, seeds), with at least two seeds.

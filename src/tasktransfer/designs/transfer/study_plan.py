@@ -135,12 +135,14 @@ def _refuse_outdated_check(
         former = compared.get(key)
         if former is None or (former and digests.isdisjoint(former)):
             dataset, model, target = key
-            problem = "does not contain" if former is None else "compares other baselines of"
+            where = f"{dataset}/{target} with {model}"
+            problem = f"does not contain {where}"
+            if former:
+                problem = f"does not match the current baselines for {where}"
             path = Path(config.results, get_relative_choice_path(LEARNED_TARGETS))
             raise RecordError(
-                f"{path}: The file {problem} {dataset}/{target} with {model}, because the config "
-                "has changed since the baselines were checked. Delete the file to check them "
-                "again, or set check_baselines: false."
+                f"{path}: The config has changed since the baselines were checked: the file "
+                f"{problem}. Delete the file to repeat the check, or set check_baselines: false."
             )
 
 
