@@ -221,6 +221,7 @@ DIGESTS = {
     "base-models.yaml": "f9467e83d9f2e80039f6351cc372e7ef0595281450be5fda5e42b9228da13a20",
     "challenge-demo.yaml": "0a7bf6da47944ac347ab6b5d406ef75278b04c3f6395abd48704d80632cd3aaf",
     "demo.yaml": "2916d30bc73af2793f3e0e6c8f797b5e400535f55c07b03fa967514aab997f60",
+    "friends-recipe.yaml": "2c28bd645bb885eab399ab45714292ba85788dfee4e899661925c520e8b2f2b6",
     "minilm-controls.yaml": "6df62c21fa415724d340bb7061288dc37e639e16ae9c5fd1a893cbe999c8de71",
     "minilm-emotions.yaml": "f316b1445a23288d8e5d6d31779b62ed4888c1ccfd32185605102d8b98b34118",
     "dailydialog-to-meld.yaml": "a758e1eb1392ae30632ed36f125516955bdb180f1f76dbae1bd01a778a5c52c0",
