@@ -138,9 +138,12 @@ def merge_study(args: argparse.Namespace) -> None:
 def _merge_folder(args: argparse.Namespace, other: Path) -> None:
     from tasktransfer.designs.outputs import list_dialogue_tables
     from tasktransfer.operate.merge import merge_results
+    from tasktransfer.operate.merge_choices import merge_choices
     from tasktransfer.operate.merge_text import as_text, find_error
 
     study, design = _open_study_design(args)
+    if not args.dry_run:
+        study = merge_choices(study, other)
     result = merge_results(
         study,
         other,
@@ -157,6 +160,7 @@ def _merge_folder(args: argparse.Namespace, other: Path) -> None:
 def pack_study(args: argparse.Namespace) -> None:
     """Write the records and rows of all finished nodes into one Parquet file."""
     from tasktransfer.designs.outputs import list_dialogue_tables
+    from tasktransfer.operate.merge_choices import list_choice_files
     from tasktransfer.operate.pack import as_text, pack_results
 
     study, design = _open_study_design(args)
@@ -171,7 +175,7 @@ def pack_study(args: argparse.Namespace) -> None:
     result = pack_results(
         study,
         args.out,
-        tables=list_dialogue_tables(design, study),
+        tables=[*list_dialogue_tables(design, study), *list_choice_files(study)],
         provenance=provenance,
         by=args.by.strip(),
         with_text=args.with_text,

@@ -2,9 +2,9 @@
 
 It has one row per node: its path below the results folder, its digest, its record as JSON, its rows
 as a list, and the small files that tables are built from. Tables computed from the dialogues
-themselves are included unchanged. Weights, fits, derived data and logs are not included. The footer
-identifies the study and its inputs, so that tables and figures can be built without data and
-models.
+themselves, and the choices on which runs depend, are included unchanged. Weights, fits, derived
+data and logs are not included. The footer identifies the study and its inputs, so that tables and
+figures can be built without data and models.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def as_text(seen: PackResult) -> str:
     nodes = [
         format_quantity(count, names.get(kind, kind)) for kind, count in seen["packed"].items()
     ]
-    tables = [format_quantity(seen["tables"], "table") + " of dialogues"] * (seen["tables"] > 0)
+    tables = [format_quantity(seen["tables"], "further file")] * (seen["tables"] > 0)
     return f"{seen['file']}: {', '.join([*nodes, *tables])}, {seen['bytes']:,} bytes\n"
 
 
