@@ -31,6 +31,11 @@ APART = 1.25
 """Smallest ratio of neighbouring x positions, which separates selectors of similar cost."""
 ROOM_FOR_NAMES = 1.45
 """Factor of the y limit that leaves room for names above their intervals."""
+FLOOR_NOTE = (
+    "The noise floor and the dotted line (a random ranking) are evaluated with half of the seeds, "
+    "and everything else with all seeds. Compare the noise floor only with the dotted line."
+)
+"""Sentence of the caption."""
 
 
 def plot_study_regret(label: Callable[[str], str], frames: Frames) -> Figure | None:
@@ -70,6 +75,8 @@ def plot_regret(
     what = f"Regret of selectors over their cost, {format_quantity(targets, 'target')}"
     add_title(figure, what, seeds, metadata)
     add_caption_notes(figure, notes)
+    if rows["floor"].notna().any():
+        add_caption_notes(figure, [FLOOR_NOTE])
     if (rows["low"] < 0).any():
         add_caption_notes(figure, ["Regret is never negative, so intervals are cut off at 0."])
     return figure
