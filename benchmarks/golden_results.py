@@ -54,6 +54,7 @@ EXPLAINED = {
     "minilm-controls": ["table2 DailyDialog minilm pretrain_finetune"],
     "minilm-emotions": ["Friends minilm pretrain_finetune MER EER"],
     "dailydialog-to-meld": ["Friends minilm baseline MER"],
+    "friends-recipe": ["Friends minilm pretrain_finetune QA CI"],
     "minilm-heads": ["Friends minilm baseline MER"],
     "minilm-matrix": [
         "regret DailyDialog minilm multitask esm_logme",

@@ -58,6 +58,7 @@ SLOW: dict[str, tuple[str, ...]] = {
     "fidelity/test_real_training.py": TRAINING,
     "fidelity/test_shipped_matrix.py": SHIPPED,
     "fidelity/test_shipped_emotions.py": SHIPPED,
+    "fidelity/test_shipped_friends.py": SHIPPED,
     "fidelity/test_shipped_recipe.py": SHIPPED,
     "fidelity/test_shipped_selectors.py": SHIPPED,
     "hostile/test_many_datasets.py": of_package("cli/", "data/", "datasets/", "files/"),

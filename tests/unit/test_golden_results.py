@@ -13,7 +13,7 @@ from benchmarks.golden_results import EXPLAINED, FINISHED, LOG, Pack, list_packs
 def test_every_pack_of_the_repository_has_its_preset() -> None:
     packs = list_packs()
     assert all(pack.preset.is_file() for pack in packs.values()), packs
-    assert len(packs) == 13
+    assert len(packs) == 14
     assert packs.keys() == EXPLAINED.keys()
     assert {pack.file.suffix for pack in packs.values()} == {".parquet", ".zip"}
 
