@@ -88,6 +88,13 @@ def test_runs_are_counted_once_however_many_of_their_nodes_are_missing() -> None
     assert second == "No record exists for 3 of 9 evaluations. A run may need several records."
 
 
+def test_transfers_from_two_sources_are_two_runs() -> None:
+    run = {"method": "multitask", "model": "d", "seed": 0, "target": "a", "state": "waiting"}
+    missing = pd.DataFrame([run | {"sources": source} for source in ("b", "c")])
+    (line,) = format_warnings(missing, pd.DataFrame())
+    assert line == "2 planned runs have no result: 2 waiting (multitask)."
+
+
 @pytest.mark.parametrize(("seeds", "runs", "complete"), [(1, "3 of 6", False), (2, "6 of 6", True)])
 def test_table_2_counts_runs_of_prompted_models(seeds: int, runs: str, complete: bool) -> None:
     """One of two seeds of three tasks is half of the runs, and gives no complete row."""

@@ -192,7 +192,7 @@ def format_warnings(missing: pd.DataFrame, problems: pd.DataFrame, nodes: str = 
     """
     lines = []
     if len(missing):
-        names = [str(name) for name in missing if name not in NOT_NAMES and name != "sources"]
+        names = [str(name) for name in missing if name not in NOT_NAMES]
         runs = missing.drop_duplicates([*names, "seed"])
         parts = [
             _describe_state(runs[runs["state"] == state], state)
