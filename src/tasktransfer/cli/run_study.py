@@ -173,10 +173,9 @@ def call_snakemake(words: Sequence[str], folder: Path = Path()) -> int:
 def forward_sigterm(child: subprocess.Popen[Any]) -> Iterator[None]:
     """Interrupt Snakemake and its jobs if this process receives SIGTERM, and wait for them.
 
-    A terminal sends Ctrl-C to all of them, but SIGTERM reaches this process alone. If a shell
-    script started this process in the background (``nohup tasktransfer run … &``), the process and
-    its children ignore SIGINT. They are then sent SIGTERM instead. Snakemake is signalled first,
-    because it would otherwise start the interrupted jobs again.
+    SIGTERM reaches this process alone. Processes that a shell script started in the background
+    ignore SIGINT, so they are sent SIGTERM instead. Snakemake is signalled first, because it would
+    otherwise start the interrupted jobs again.
 
     Raises:
         KeyboardInterrupt: the signal arrived.

@@ -16,7 +16,6 @@ from typing import Any
 
 from tasktransfer.config import BUILT, TINY, ArchitectureConfig, CommonConfig, ModelConfig
 from tasktransfer.config.model_sizes import (
-    ModelSize,
     find_published_size,
     list_cached_folders,
     read_model_size,
@@ -289,20 +288,16 @@ class _InputRevisions:
         if size is None and remembered is not None:
             return remembered
         size = size or find_published_size(name)
-        if size.is_guess and is_hub_name(name):
-            return self._guess_parameters(name, size)
-        self.seen[key] = str(size.parameters)
-        return size.parameters
-
-    def _guess_parameters(self, name: str, guess: ModelSize) -> int:
-        """Return a guess, which is not cached, or raise an error if the inputs are needed."""
-        if self.need_inputs:
+        is_guess = size.is_guess and is_hub_name(name)
+        if is_guess and self.need_inputs:
             raise ModelError(
                 f"{name}: The number of parameters is unknown, but training.recipe: auto depends "
                 f"on it. Download the model first (hf download {name}), or remove training.recipe "
                 "and set the other keys of training."
             )
-        return guess.parameters
+        if not is_guess:
+            self.seen[key] = str(size.parameters)
+        return size.parameters
 
     def _identify_weights(self, model: ModelConfig) -> str:
         if model.recipe is not None:

@@ -144,10 +144,7 @@ def compute_noise_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, F
     Returns:
         Measure → array (targets,).
     """
-    ranked, judged = _halve_seeds(scores)
-    return {
-        name: value.mean(axis=0) for name, value in compute_measures(ranked, judged, ks).items()
-    }
+    return _average_halvings(*_halve_seeds(scores), ks)
 
 
 def compute_random_at_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[str, Floats]:
@@ -164,8 +161,13 @@ def compute_random_at_floor(scores: Floats, ks: tuple[int, ...] = KS) -> dict[st
         Measure → array (targets,).
     """
     _, judged = _halve_seeds(scores)
-    equal = np.where(np.isnan(judged), np.nan, 0.0)
-    return {name: value.mean(axis=0) for name, value in compute_measures(equal, judged, ks).items()}
+    return _average_halvings(np.zeros_like(judged), judged, ks)
+
+
+def _average_halvings(ranked: Floats, judged: Floats, ks: tuple[int, ...]) -> dict[str, Floats]:
+    """Return the mean of every measure over halvings of the seeds, each (targets,)."""
+    measures = compute_measures(ranked, judged, ks)
+    return {name: value.mean(axis=0) for name, value in measures.items()}
 
 
 def _halve_seeds(scores: Floats) -> tuple[Floats, Floats]:

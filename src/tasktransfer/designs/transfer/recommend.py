@@ -209,7 +209,7 @@ def read_evidence(study: Study, folder: Path | None) -> tuple[pd.DataFrame, str]
     if weights in set(shipped["weights"]):
         return shipped, "the shipped matrix (FETA's tasks, the same model, two seeds)"
     return shipped[:0], (
-        "none. The shipped matrix was computed with another model, and there is no evidence that "
+        "none. The shipped matrix was computed with another model, and it was not shown that "
         "rankings carry over between models. Specify tables of the same model with --matrix"
     )
 
