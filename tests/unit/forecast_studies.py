@@ -29,6 +29,7 @@ def set_forecast(
         train: number of the target's training instances.
     """
     instances = {"train": train, "dev": train // 10, "test": train // 4}
+    monkeypatch.setattr(new_study, "time_updates_of_draft", lambda *_: [])
     monkeypatch.setattr(
         new_study,
         "forecast_draft",

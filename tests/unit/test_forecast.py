@@ -17,7 +17,7 @@ from tasktransfer.core.nodes import Stage
 from tasktransfer.designs import open_study
 from tasktransfer.errors import TaskTransferError
 from tasktransfer.jobs.needs import get_fit_model
-from tasktransfer.operate.forecast import estimate, rates
+from tasktransfer.operate.forecast import estimate, machine_cache, rates
 from tasktransfer.operate.forecast.disk import estimate_disk, format_bytes, measure_bytes
 from tasktransfer.operate.forecast.estimate import Estimates
 from tasktransfer.operate.forecast.model_size import compute_model_size
@@ -195,9 +195,9 @@ def test_a_machine_is_measured_once_and_remembered_for_a_day(
     assert measure_machine_rates("cpu", again=True) == measured
     assert len(times) == 2
     later = time.time() + 25 * 3600
-    monkeypatch.setattr(rates.time, "time", lambda: later)
+    monkeypatch.setattr(machine_cache.time, "time", lambda: later)
     assert Estimates(study).rates.basis == "reference values"
-    rates.locate_cache_file().write_text('{"x": 1, "y": {"at": 0}}')
+    machine_cache.locate_cache_file(rates.FILE).write_text('{"x": 1, "y": {"at": 0}}')
     assert measure_machine_rates("cpu") == measured
     assert len(times) == 3
 

@@ -49,7 +49,10 @@ def add_commands(commands: Any) -> None:
     add_option(
         command, "--card", "NAME", "forecast for this GPU model, for example A100, L4 or H100"
     )
-    what = "measure the speed of this machine again, although a measurement is cached for a day"
+    what = (
+        "measure the speed of this machine again, and time a few training updates of the models; "
+        "both are otherwise cached for a day"
+    )
     add_flag(command, "--calibrate", what)
     add_json_option(command)
     command = add_command(commands, "validate", validate_study, light=True)
@@ -82,6 +85,7 @@ def print_plan(args: argparse.Namespace) -> None:
     """Count a study's runs, and estimate its hours, wall time and disk space."""
     from tasktransfer.operate.forecast.estimate import Estimates
     from tasktransfer.operate.forecast.rates import find_card_rates, measure_machine_rates
+    from tasktransfer.operate.forecast.timed_updates import time_model_updates
     from tasktransfer.operate.overview import summarise_study
     from tasktransfer.operate.overview_text import as_text
 
@@ -96,6 +100,8 @@ def print_plan(args: argparse.Namespace) -> None:
     device = "cuda" if card else DEVICES[args.on]
     estimates = Estimates(study, device)
     rates = card or measure_machine_rates(estimates.device, again=args.calibrate)
+    if args.calibrate:
+        time_model_updates(Estimates(study, device, rates), again=True)
     result = summarise_study(study, args.devices, rates, device)
     result["lacking"] += design.shortages(study)
     print_result(result, as_text, as_json=args.json)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tasktransfer.cli.commented_methods import add_methods
 from tasktransfer.cli.demo_study import SNAKEFILE, WORKFLOW
-from tasktransfer.cli.study_forecast import forecast_draft
+from tasktransfer.cli.study_forecast import forecast_draft, time_updates_of_draft
 from tasktransfer.cli.study_notes import TriedStudy, explain_short_budget, list_budget_notes
 from tasktransfer.cli.study_sizes import (
     InputLengths,
@@ -133,6 +133,8 @@ def _find_fitting_study(
     kind = kinds.pop(target)
     references = list_references(request, kind)
     proposals = list(propose_studies(kind, {request.name: kinds}, references, lengths))
+    draft = _build_config(request, declared, target, proposals[0])
+    timed = time_updates_of_draft(draft, request.folder)
     tried = list[TriedStudy]()
     for proposal in show_progress(proposals, "searching for a study size that fits"):
         config = _build_config(request, declared, target, proposal)
@@ -147,6 +149,7 @@ def _find_fitting_study(
         proposal = proposal._replace(size=proposal.size.drop_limits(forecast.instances))
         config = _build_config(request, declared, target, proposal)
     notes = _set_truncation(config["datasets"][request.name], target, inputs, proposal.size)
+    notes += timed
     notes += list_budget_notes(tried, request.hours, target, kind, lengths)
     if CONTRASTIVE in references and CONTRASTIVE not in proposal.references:
         notes.append(LEFT_OUT.format(request.hours))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import chdir
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config.yaml_text import format_yaml
 from tasktransfer.tasks.card import SPLITS
+
+if TYPE_CHECKING:
+    from tasktransfer.operate.forecast.rates import Rates
+    from tasktransfer.results.study import Study
 
 DRAFT = Path(".config.yaml")
 """Config file of a study that is forecast, in the study's folder. It is deleted afterwards."""
@@ -30,6 +34,20 @@ class StudyForecast:
     instances: Mapping[str, int]
 
 
+def time_updates_of_draft(config: Mapping[str, Any], folder: Path) -> list[str]:
+    """Time a few updates of a study's models, which later forecasts use, and describe them.
+
+    Args:
+        config: config of the study, with paths relative to its folder.
+        folder: folder of the study.
+    """
+    from tasktransfer.operate.forecast.estimate import Estimates
+    from tasktransfer.operate.forecast.timed_updates import time_model_updates
+
+    with _open_draft(config, folder) as (study, rates):
+        return time_model_updates(Estimates(study, rates=rates))
+
+
 def forecast_draft(
     config: Mapping[str, Any], folder: Path, target: tuple[str, str], cores: int | None
 ) -> StudyForecast:
@@ -42,20 +60,11 @@ def forecast_draft(
         cores: number of CPU cores, None for all.
     """
     from tasktransfer.datasets import DATASETS
-    from tasktransfer.designs import open_study
-    from tasktransfer.operate.forecast.rates import measure_machine_rates
     from tasktransfer.operate.overview import WORKFLOW_SECONDS, summarise_study
-    from tasktransfer.training.device import list_devices
 
-    with chdir(folder):
-        try:
-            DRAFT.write_text(format_yaml(config), "utf-8")
-            study = open_study(DRAFT)
-            has_gpu = bool(list_devices())
-            rates = measure_machine_rates("cuda" if has_gpu else "cpu")
-            estimate = summarise_study(study, None if has_gpu else cores, rates)["estimate"]
-        finally:
-            DRAFT.unlink(missing_ok=True)
+    with _open_draft(config, folder) as (study, rates):
+        devices = None if rates.device == "cuda" else cores
+        estimate = summarise_study(study, devices, rates)["estimate"]
     dataset, task = target
     few_sample = study.config.data.few_sample
     count = DATASETS[dataset].count_instances
@@ -66,3 +75,18 @@ def forecast_draft(
         references + 2 * WORKFLOW_SECONDS / 3600,  # the references, then the report
         {split: count(task, split, few_sample=few_sample) for split in SPLITS},
     )
+
+
+@contextmanager
+def _open_draft(config: Mapping[str, Any], folder: Path) -> Iterator[tuple[Study, Rates]]:
+    """Open a study that is not written yet, and measure the speed of this machine."""
+    from tasktransfer.designs import open_study
+    from tasktransfer.operate.forecast.rates import measure_machine_rates
+    from tasktransfer.training.device import list_devices
+
+    with chdir(folder):
+        try:
+            DRAFT.write_text(format_yaml(config), "utf-8")
+            yield open_study(DRAFT), measure_machine_rates("cuda" if list_devices() else "cpu")
+        finally:
+            DRAFT.unlink(missing_ok=True)

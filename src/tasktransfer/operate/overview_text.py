@@ -33,6 +33,7 @@ TARGETS = {
 BASES = {
     "measured": "the study's own records",
     "measured with another model": "records of another model in its family",
+    "timed": "a few updates on this machine",
     "calibrated": "its operations and the rate below, mostly correct within a factor of 1.5",
     "by name": "its operations and the rate below, possibly off by a factor of 2 or 3",
     "reference values": "its operations and the rate below, possibly off by a larger factor",

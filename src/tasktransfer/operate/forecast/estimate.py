@@ -38,7 +38,9 @@ from tasktransfer.operate.forecast.speed import (
     compute_speed,
     correct_speed,
     read_samples,
+    scale_speed,
 )
+from tasktransfer.operate.forecast.timed_updates import format_key, read_timed_updates
 from tasktransfer.results.node_folders import LAYER, get_layer_folder_name
 from tasktransfer.results.study import Study
 from tasktransfer.tasks.initial_heads import select_fitted_tasks
@@ -167,6 +169,11 @@ class Estimates:
             return self._rates
         return read_cached_rates(self.device) or get_typical_rates(self.device)
 
+    @cached_property
+    def is_for_this_machine(self) -> bool:
+        """True if the speed of matrix products was measured on this machine."""
+        return self.rates == read_cached_rates(self.device)
+
     def resolve_precision(self, name: str, wanted: str) -> Precision:
         """Return the number format of a model's trainings, resolving ``auto`` for the device."""
         if wanted != "auto":
@@ -183,6 +190,7 @@ class Estimates:
         """Estimate a model's training speed from its size, corrected by measured records.
 
         The records are the model's own, or else those of the model nearest in size in its family.
+        Without records, updates that were timed on this machine correct the speed.
         """
         family = self.study.revisions.models[name].family
         mine = compute_speed(self.model(name), family, self.rates, precision)
@@ -198,6 +206,10 @@ class Estimates:
             if right is not None:
                 of_another: Basis = "measured with another model"
                 return right if other == name else replace(right, basis=of_another)
+        if self.is_for_this_machine:
+            key = format_key(self.device, family, self.model(name), precision)
+            if (timed := read_timed_updates(key)) is not None:
+                return scale_speed(mine, timed)
         return mine
 
     def _select_samples(self, name: str) -> list[Sample]:
@@ -269,6 +281,11 @@ class Estimates:
             + PREDICTIONS_BYTES
             + PREDICTION_BYTES * predicted,
         )
+
+    def compute_mean_length(self, stage: Stage) -> int:
+        """Return the mean number of tokens per training instance of a stage, at least 1."""
+        train = [self.sizes.measure_split(stage, task, "train") for task in stage.train_tasks]
+        return max(1, round(sum(v.tokens for v in train) / max(1, sum(v.units for v in train))))
 
     def _count_epoch_updates(self, stage: Stage) -> int:
         """Return the number of updates in an epoch."""

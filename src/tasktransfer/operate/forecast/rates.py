@@ -5,22 +5,22 @@ Every forecast without records is based on it.
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tasktransfer.core.validation import describe_unknown
 from tasktransfer.errors import ConfigError, TaskTransferError
-from tasktransfer.files import json_text, replace_file
+from tasktransfer.files import json_text
+from tasktransfer.operate.forecast.machine_cache import (
+    cache_measurement,
+    describe_machine,
+    read_measurement,
+)
 from tasktransfer.training.device import list_devices
 
 Device = Literal["cpu", "cuda"]
@@ -28,8 +28,6 @@ Precision = Literal["float32", "bfloat16"]
 Basis = Literal["measured", "by name", "reference values"]
 
 FILE = "matrix_product.json"
-REMEMBERED_SECONDS = 24 * 3600.0
-"""Lifetime of cached rates: one day, since host names may be reassigned to other machines."""
 LONGEST = 120.0
 
 CPU: dict[Precision, float] = {"float32": 90e9, "bfloat16": 280e9}
@@ -148,38 +146,15 @@ def get_typical_rates(device: Device) -> Rates:
 
 def read_cached_rates(device: Device) -> Rates | None:
     """Return the rates measured on this machine in the last day, or None."""
-    entry = _read_entries().get(_describe_machine(device))
-    if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
+    entry = read_measurement(FILE, describe_machine(device))
+    if entry is None or not _are_rates(entry.get("flops")):
         return None
-    return Rates(device, entry["flops"], entry["where"], "measured")
+    return Rates(device, entry["flops"], str(entry.get("where", "")), "measured")
 
 
-def locate_cache_file() -> Path:
-    """Return the path of the cache file with rates by machine."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / FILE
-
-
-def _describe_machine(device: Device) -> str:
-    return f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores, {device}"
-
-
-def _read_entries() -> dict[str, dict[str, Any]]:
-    """Read the cached rates, or an empty mapping from a damaged file."""
-    try:
-        entries = json_text.loads(locate_cache_file().read_bytes())
-        return {name: entry for name, entry in entries.items() if _is_entry(entry)}
-    except (OSError, ValueError, AttributeError, RuntimeError):  # RuntimeError: no home folder
-        return {}
-
-
-def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("at"), int | float):
-        return False
-    flops = entry.get("flops")
+def _are_rates(flops: object) -> bool:
     return (
-        isinstance(entry.get("where"), str)
-        and isinstance(flops, dict)
+        isinstance(flops, dict)
         and {"float32", "bfloat16"} == flops.keys()
         and all(isinstance(rate, int | float) and rate > 0 for rate in flops.values())
     )
@@ -187,14 +162,8 @@ def _is_entry(entry: object) -> bool:
 
 def _cache_rates(rates: Rates) -> None:
     content = asdict(rates)
-    entry = {"at": time.time(), "flops": content["flops"], "where": content["where"]}
-    try:
-        file = locate_cache_file()
-        with replace_file(file) as part:
-            entries = {**_read_entries(), _describe_machine(rates.device): entry}
-            part.write_text(json.dumps(entries, indent=1) + "\n")
-    except (OSError, RuntimeError):
-        return  # measured again next time
+    entry = {"flops": content["flops"], "where": content["where"]}
+    cache_measurement(FILE, describe_machine(rates.device), entry)
 
 
 def _measure_rates(device: Device) -> Rates:

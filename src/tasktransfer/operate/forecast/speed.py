@@ -22,7 +22,7 @@ from tasktransfer.results.costs import PHASES, read_cost
 from tasktransfer.results.study import Study
 
 Basis = Literal[
-    "measured", "measured with another model", "calibrated", "by name", "reference values"
+    "measured", "measured with another model", "timed", "calibrated", "by name", "reference values"
 ]
 
 PROCESS_SECONDS: dict[Device, float] = {"cpu": 1.0, "cuda": 5.0}
@@ -131,6 +131,15 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
+class TimedUpdates:
+    """Measured updates: their number, the tokens that they read, and their total seconds."""
+
+    updates: int
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Measured seconds of one training, from its record. Memory is in MiB."""
 
@@ -205,6 +214,20 @@ def correct_speed(speed: Speed, done: Iterable[Work]) -> Speed | None:
         start=median(work.sample.rest for work in rows) + PROCESS_SECONDS[device],
         basis="measured",
         evaluate_on={key: speed.evaluate * median(v) for key, v in of_tasks.items()},
+    )
+
+
+def scale_speed(speed: Speed, timed: TimedUpdates) -> Speed:
+    """Scale a computed speed so that it agrees with timed updates of the model."""
+    computed = timed.tokens * speed.train + timed.updates * speed.update
+    ratio = timed.seconds / computed
+    return replace(
+        speed,
+        train=speed.train * ratio,
+        read=speed.read * ratio,
+        evaluate=speed.evaluate * ratio,
+        update=speed.update * ratio,
+        basis="timed",
     )
 
 

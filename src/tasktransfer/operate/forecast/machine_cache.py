@@ -1,0 +1,60 @@
+"""Measurements of this machine's speed, cached for a day in the user's cache folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tasktransfer.files import json_text, replace_file
+
+Measurement = dict[str, Any]
+"""A measurement, with the time ``at`` which it was made in seconds since 1970."""
+REMEMBERED_SECONDS = 24 * 3600.0
+"""Lifetime of a measurement: one day, since host names may be reassigned to other machines."""
+
+
+def describe_machine(device: str) -> str:
+    """Describe this machine and a device, as the key of a measurement."""
+    return f"{platform.node()}, {platform.machine()}, {os.cpu_count()} cores, {device}"
+
+
+def locate_cache_file(name: str) -> Path:
+    """Return the path of a cache file."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "tasktransfer" / name
+
+
+def read_measurement(name: str, key: str) -> Measurement | None:
+    """Read a measurement from a cache file. Return None if it is missing, damaged or too old."""
+    entry = _read_entries(name).get(key)
+    if entry is None or not 0 <= time.time() - entry["at"] < REMEMBERED_SECONDS:
+        return None
+    return entry
+
+
+def cache_measurement(name: str, key: str, content: Mapping[str, object]) -> None:
+    """Write a measurement into a cache file. If this is impossible, it is not cached."""
+    try:
+        with replace_file(locate_cache_file(name)) as part:
+            entries = {**_read_entries(name), key: {"at": time.time(), **content}}
+            part.write_text(json.dumps(entries, indent=1) + "\n")
+    except (OSError, RuntimeError):  # RuntimeError: no home folder
+        return  # measured again next time
+
+
+def _read_entries(name: str) -> dict[str, Measurement]:
+    """Read the entries of a cache file, or an empty mapping from a damaged file."""
+    try:
+        entries = json_text.loads(locate_cache_file(name).read_bytes())
+        return {key: entry for key, entry in entries.items() if _is_entry(entry)}
+    except (OSError, ValueError, AttributeError, RuntimeError):
+        return {}
+
+
+def _is_entry(entry: object) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("at"), int | float)
