@@ -6,18 +6,19 @@ For each dataset and algorithm, the score of each source on a target is compared
 the target's other sources, once with one seed on one half of the test dialogues, and once with
 another seed on the other half. Neither training randomness nor test dialogues are shared, so a
 positive covariance of the two means that sources differ. The p value (one-sided) comes from
-permutations of the sources within each target in one of the two. The baseline cancels out, because
+permutations: in each, every seed of a target gets its own permutation of the sources, on both
+halves of the dialogues. q values correct for the number of rows. The baseline cancels out, because
 all sources of a target and seed share it. A target with large differences between its sources
 counts for more than others; the table names the target that contributes most.
 
-Prints one row per dataset, model and algorithm: covariance, correlation, p value, number of
-targets, and the target that contributes most with its fraction of the covariance.
+Prints one row per dataset, model and algorithm: covariance, correlation, p and q value, number of
+targets, and the target that contributes most with its fraction of the covariance. The columns
+``p_without`` and ``q_without`` are computed without this target.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from itertools import permutations
 from pathlib import Path
 
@@ -30,9 +31,14 @@ from tasktransfer.designs.transfer.statistics.by_dialogue import (
     DialogueScores,
     compute_dialogue_scores,
 )
+from tasktransfer.stats.bootstrap import compute_q_values
 
 PERMUTATIONS = 9999
 Floats = npt.NDArray[np.float64]
+Pairs = dict[tuple[int, int], tuple[Floats, Floats]]
+"""Two seeds → a target's centred scores with the first seed and with the second one."""
+Products = dict[tuple[int, int], Floats]
+"""Two seeds → products of their centred scores, (sources, sources)."""
 
 
 def center_sources(
@@ -52,19 +58,21 @@ def center_sources(
     return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
 
 
-def collect_pairs(runs: pd.DataFrame, scored: DialogueScores) -> Iterator[tuple[Floats, Floats]]:
-    """Yield a target's centred scores for each ordered pair of seeds, (splits, sources) each.
+def collect_pairs(runs: pd.DataFrame, scored: DialogueScores) -> Pairs:
+    """Return a target's centred scores for each ordered pair of seeds, (splits, sources) each.
 
     The first is from one seed on the first half of the dialogues, the second from another seed on
     the second half.
     """
     sources = sorted(runs["source"].unique())
-    seeds = sorted(runs["seed"].unique())
-    centred = {seed: center_sources(runs, scored, seed, sources) for seed in seeds}
-    for a, b in permutations(seeds, 2):
-        first, second = centred[a], centred[b]
-        if first is not None and second is not None and len(sources) > 2:
-            yield first[0], second[1]
+    if len(sources) < 3:
+        return {}
+    found = {
+        int(seed): center_sources(runs, scored, seed, sources)
+        for seed in sorted(runs["seed"].unique())
+    }
+    centred = {seed: scores for seed, scores in found.items() if scores is not None}
+    return {(a, b): (centred[a][0], centred[b][1]) for a, b in permutations(centred, 2)}
 
 
 def compare_sources(
@@ -77,7 +85,7 @@ def compare_sources(
         ["dataset", "model", "algorithm"], sort=False
     ):
         pairs = {
-            str(target): list(collect_pairs(own, scored[dataset, target]))
+            str(target): collect_pairs(own, scored[dataset, target])
             for target, own in group.groupby("target")
             if (dataset, target) in scored
         }
@@ -85,21 +93,26 @@ def compare_sources(
         if pairs:
             rows.append((dataset, model, algorithm, *test_covariance(pairs)))
     names = ["dataset", "model", "algorithm", "covariance", "correlation", "p", "targets"]
-    return pd.DataFrame(rows, columns=[*names, "most", "fraction", "p_without"])
+    table = pd.DataFrame(rows, columns=[*names, "most", "fraction", "p_without"])
+    q = {f"q{each}": compute_q_values(table[f"p{each}"]) for each in ("", "_without")}
+    return table.assign(**q)
 
 
 def test_covariance(
-    pairs: dict[str, list[tuple[Floats, Floats]]],
+    pairs: dict[str, Pairs],
 ) -> tuple[float, float, float, int, str, float, float]:
-    """Return the columns of a row from ``covariance`` on."""
-    products = {target: [multiply(*pair) for pair in found] for target, found in pairs.items()}
-    each = {target: np.mean([p.trace() for p in found]) for target, found in products.items()}
+    """Return the columns of a row from ``covariance`` to ``p_without``."""
+    products = {
+        target: {seeds: multiply(*pair) for seeds, pair in found.items()}
+        for target, found in pairs.items()
+    }
+    each = {target: mean_trace(found) for target, found in products.items()}
     total = sum(each.values())
     spread = sum(
-        np.mean([np.sqrt((a * a).sum(1).mean() * (b * b).sum(1).mean()) for a, b in found])
+        np.mean([np.sqrt((a * a).sum(1).mean() * (b * b).sum(1).mean()) for a, b in found.values()])
         for found in pairs.values()
     )
-    cells = sum(found[0][0].shape[1] for found in pairs.values())
+    cells = sum(next(iter(found.values()))[0].shape[1] for found in pairs.values())
     row = (float(total) / cells, float(total / spread), compute_p(products), len(pairs))
     if total <= 0:  # no target has a fraction of a covariance that is not positive
         return (*row, "", np.nan, np.nan)
@@ -113,16 +126,28 @@ def multiply(a: Floats, b: Floats) -> Floats:
     return np.asarray(np.einsum("ks,kt->st", a, b) / len(a))
 
 
-def compute_p(products: dict[str, list[Floats]]) -> float:
-    """Return the one-sided p value of the sum of traces, permuting the sources of each target."""
+def mean_trace(found: Products) -> float:
+    """Return the covariance of a target's sources, mean over pairs of seeds."""
+    return float(np.mean([product.trace() for product in found.values()]))
+
+
+def compute_p(products: dict[str, Products]) -> float:
+    """Return the one-sided p value of the sum of covariances under permutations of the sources.
+
+    A permutation changes the sources of one seed of one target. It is the same in all pairs with
+    this seed, because both halves of the dialogues have been scored with the same training runs.
+    """
     random = np.random.default_rng(0)
-    observed = sum(np.mean([p.trace() for p in found]) for found in products.values())
+    observed = sum(map(mean_trace, products.values()))
     sums = np.zeros(PERMUTATIONS)
     for found in products.values():
-        mean = np.mean(found, axis=0)
-        sources = len(mean)
-        order = random.permuted(np.tile(np.arange(sources), (PERMUTATIONS, 1)), axis=1)
-        sums += mean[np.arange(sources), order].sum(axis=1)
+        sources = np.arange(len(next(iter(found.values()))))
+        seeds = {seed for pair in found for seed in pair}
+        orders = {
+            seed: random.permuted(np.tile(sources, (PERMUTATIONS, 1)), axis=1) for seed in seeds
+        }
+        each = [product[orders[a], orders[b]].sum(axis=1) for (a, b), product in found.items()]
+        sums += np.mean(each, axis=0)
     return float((1 + (sums >= observed - 1e-12).sum()) / (1 + PERMUTATIONS))
 
 

@@ -228,10 +228,11 @@ def test_the_table_of_source_differences_is_of_these_records(frames: Frames, mat
             get_algorithm_label(str(row.algorithm)).lower(),
             signed(row.correlation, ".2f"),
             f"{row.p:.3f}",
+            f"{row.q:.3f}",
             *(
                 (
                     f"{row.most.replace('_', ' ')}, {100 * row.fraction:.0f} %",
-                    f"{row.p_without:.3f}",
+                    f"{row.q_without:.3f}",
                 )
                 if row.most
                 else ("–", "–")
@@ -240,6 +241,14 @@ def test_the_table_of_source_differences_is_of_these_records(frames: Frames, mat
         for row in found.itertuples()
     ]
     assert list_lines(SOURCES, r"^\| (?:DailyDialog|Friends) \| .* \|$") == expected
+    q = found.set_index(["algorithm", "dataset"])[["q", "q_without"]]
+    assert (q.loc["multitask"] <= 0.05).all(axis=None)
+    assert (q.loc["pretrain_finetune", "q"] <= 0.05).to_dict() == {
+        "DailyDialog": True,
+        "Friends": False,
+    }
+    assert (q.loc["pretrain_finetune", "q_without"] > 0.05).all()
+    assert (q.loc["multitask_finetune", "q"] > 0.05).all()
 
 
 def test_its_cuts_are_in_its_tables(frames: Frames) -> None:
