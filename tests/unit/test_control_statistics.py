@@ -22,10 +22,7 @@ from tasktransfer.designs.challenge.records import list_submission_records
 from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.algorithms import CONTROLS
 from tasktransfer.designs.transfer.runs import is_control
-from tasktransfer.designs.transfer.statistics.answers import (
-    compute_collapsed_table,
-    find_most_frequent_answer,
-)
+from tasktransfer.designs.transfer.statistics.answers import compute_collapsed_table
 from tasktransfer.designs.transfer.statistics.by_dialogue import compute_dialogue_scores
 from tasktransfer.designs.transfer.statistics.choices import compute_top1
 from tasktransfer.designs.transfer.statistics.controls import (
@@ -43,6 +40,7 @@ from tasktransfer.results.collect import gather_records as collected
 from tasktransfer.results.frames import Frames, list_column_names
 from tasktransfer.results.rows import Row, write_rows
 from tasktransfer.results.study import Study
+from tasktransfer.stats.answers import find_common_answer
 from transfer_frames import compute_frames
 
 HELPS, IDLE, TARGET = "emotion_recognition", "dialogue_nli", "topic_classification"
@@ -259,7 +257,7 @@ def test_a_run_that_gives_one_answer_is_counted_and_stays(
 @pytest.mark.parametrize(("others", "share"), [(1, 0.99), (2, 0.98)])
 def test_99_of_100_answers_are_one(others: int, share: float) -> None:
     answers = [("a", "b")] * (100 - others) + [("b", "a")] * others
-    assert find_most_frequent_answer(pa.chunked_array([answers])) == ("a, b", share)
+    assert find_common_answer(pa.chunked_array([answers]), None) == ("a, b", share)
 
 
 def test_a_submission_has_no_control_behind_it(study: Study) -> None:

@@ -145,19 +145,32 @@ def make_means(mean: float, low: float) -> pd.DataFrame:
     return pd.DataFrame({"algorithm": [LONGER_ALGORITHM], "mean": [mean], "joint_low": [low]})
 
 
+def make_cells(q: float) -> pd.DataFrame:
+    """Return a cell with a gain of three points."""
+    cell = {"algorithm": LONGER_ALGORITHM, "delta": 3.0, "q": q, "significant": q <= 0.05}
+    return pd.DataFrame([cell])
+
+
 def test_the_answer_names_the_effect_over_a_longer_baseline(tables: Frames) -> None:
     frame = tables["control_summary"]
-    (sentence,) = describe_longer_training(frame, make_means(9.0, 8.0))
+    (sentence,) = describe_longer_training(frame, make_means(9.0, 8.0), make_cells(0.01))
     assert "(longer_baseline), its mean effect with tiny-bert on DailyDialog is " in sentence
     assert sentence.endswith("points over 6 pairs, not significantly different from 0.")
 
 
 @pytest.mark.parametrize(
-    ("mean", "low", "warns"), [(2.5, 1.3, True), (2.5, -0.2, False), (2.5, np.nan, False)]
+    ("mean", "low", "q", "warns"),
+    [
+        (2.5, 1.3, 0.5, True),
+        (2.5, -0.2, 0.5, False),
+        (2.5, np.nan, 0.5, False),
+        (2.5, np.nan, 0.01, True),
+    ],
 )
 def test_a_gain_without_the_control_is_followed_by_a_warning(
-    mean: float, low: float, warns: bool
+    mean: float, low: float, q: float, warns: bool
 ) -> None:
-    sentences = [*describe_longer_training(NO_CONTROLS, make_means(mean, low))]
+    found = describe_longer_training(NO_CONTROLS, make_means(mean, low), make_cells(q))
+    sentences = [*found]
     assert len(sentences) == warns
     assert all("may therefore come from longer training" in each for each in sentences)

@@ -83,6 +83,15 @@ def test_what_would_tell_is_seeds_with_their_hours_or_labels() -> None:
     assert f"or {labels} more test dialogues with labels would make the gain significant" in text
 
 
+def test_a_gain_needs_more_seeds_if_more_gains_are_tested() -> None:
+    """With 6 tests, the gain must be 2.64 errors."""
+    cell = CELL | {"delta": 2.0, "significant": False}
+    tested = pd.DataFrame([cell] * 6 + [cell | {"dataset": "Other"}])
+    text = " ".join(describe_first_sources(pd.DataFrame([cell]), RUNS, tested=tested))
+    seeds = math.ceil(4 * 0.64 / ((2.0 / 2.638257) ** 2 - 0.36)) - 4
+    assert f"{seeds} more seeds (about" in text
+
+
 @pytest.mark.parametrize(
     ("cell", "words"),
     [

@@ -6,11 +6,18 @@ from typing import Any
 
 import pandas as pd
 
+from tasktransfer.designs.transfer.report.answer import write_answer
+from tasktransfer.designs.transfer.report.blocks import build_unlearned_table
 from tasktransfer.designs.transfer.report.learned import (
     compare_scores,
+    compare_with_best_reference,
+    describe_baseline,
     describe_unlearned_baselines,
+    list_unlearned_targets,
     select_learned_cells,
 )
+from tasktransfer.results.frames import Frames
+from unlearned_results import RESULTS, A, B, C
 
 REFERENCE = pd.DataFrame(
     [
@@ -81,3 +88,47 @@ def test_models_are_named_if_there_are_several() -> None:
     (sentence,) = describe_unlearned_baselines(compare_scores(several, REFERENCE))
     assert "1 of 2 baselines" in sentence
     assert "D/topics with bert (baseline: 1.0;" in sentence
+
+
+# --- without references -------------------------------------------------------------------------
+
+
+def collapse(*targets: str) -> Frames:
+    """Return results without references in which the baselines of these targets have collapsed."""
+    count = len(targets)
+    table = pd.DataFrame({"target": targets, "n_collapsed": 2, "n_runs": 2}).assign(
+        dataset="DailyDialog", model="bert", algorithm="baseline", source=count * [""]
+    )
+    empty = {"references": pd.DataFrame(), "reference": pd.DataFrame()}
+    return RESULTS.replace({"collapsed": table, **empty})
+
+
+def test_without_references_a_collapsed_baseline_has_not_learned() -> None:
+    frames = collapse(A, B)
+    compared = compare_with_best_reference(frames).set_index("target")
+    assert compared["state"].to_dict() == {A: "collapsed", B: "collapsed", C: "learned"}
+    assert list_unlearned_targets(frames, "DailyDialog", "bert") == [A, B]
+    answer = write_answer(frames)[0]
+    assert answer.startswith("2 of 3 baselines have not learned. Scores of baselines that have not")
+    assert f"DailyDialog/{A} (baseline: " in answer
+    assert "; collapsed)" in answer
+    assert "references" not in answer.partition("Train for longer")[0]
+    learned = select_learned_cells(frames["cells"], compare_with_best_reference(frames))
+    assert set(learned["target"]) == {C}
+    state = describe_baseline(frames, ("DailyDialog", "bert", A), 30.0)
+    assert state.state == "has not learned its task (collapsed in 2 of 2 seeds)"
+    assert not state.has_learned
+    assert describe_baseline(frames, ("DailyDialog", "bert", C), 30.0).has_learned
+
+
+def test_without_references_the_table_has_no_differences() -> None:
+    frames = collapse(A, B)
+    many = pd.concat([compare_with_best_reference(frames)] * 2)
+    table = build_unlearned_table(many)
+    assert table is not None
+    assert "difference" not in str(table)
+    assert "Best reference" not in str(table)
+
+
+def test_without_references_and_collapsed_baselines_nothing_is_known() -> None:
+    assert compare_with_best_reference(collapse()).empty

@@ -12,6 +12,7 @@ from tasktransfer.designs.transfer.figures.forest import (
     explain_hollow_intervals,
     has_hollow_interval,
 )
+from tasktransfer.designs.transfer.report import blocks
 from tasktransfer.designs.transfer.report.advice import (
     describe_better_transfers,
     select_transfer_targets,
@@ -217,6 +218,20 @@ def test_claims_are_about_targets_whose_baselines_have_learned() -> None:
 def test_the_answer_has_whole_task_names() -> None:
     *_, names, _ = build_open_answer(UNLEARNED)
     assert f"{format_task_name(A)} and dialogue NLI of DailyDialog." in names.text
+
+
+def test_tasks_that_are_only_sources_are_listed_after_the_targets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        blocks, "select_transfer_targets", lambda table, study: table[table["target"] != B]
+    )
+    *_, names, _, sources = build_open_answer(UNLEARNED)
+    assert "dialogue NLI" not in names.text
+    assert sources.text == (
+        "Sources that are not targets, and whose baselines have not learned: dialogue NLI of "
+        "DailyDialog."
+    )
 
 
 def test_more_than_three_baselines_that_have_not_learned_have_a_table() -> None:

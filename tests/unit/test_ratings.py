@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
 from tasktransfer import metrics
 from tasktransfer.errors import DataError
 from tasktransfer.metrics.measures import MEASURES, convert_answers_to_numbers
+from tasktransfer.stats.answers import find_common_answer, is_collapsed
 from tasktransfer.tasks.card import (
     Instance,
     MetricSpec,
@@ -85,3 +87,16 @@ def test_correlations_equal_scipys_on_tied_data() -> None:
             assert of_rows is not None
             assert of_rows(one, other) == pytest.approx(function(one, other).statistic)
             assert of_rows(one, np.ones(40)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("step", "collapses"), [(0.0002, True), (0.02, False)], ids=["all alike", "different"]
+)
+def test_ratings_are_one_answer_within_a_hundredth_of_the_scale(
+    step: float, collapses: bool
+) -> None:
+    answers = pa.chunked_array([[[f"{2.95 + step * n:.12g}"] for n in range(100)]])
+    assert not is_collapsed(answers)
+    assert is_collapsed(answers, STARS) is collapses
+    text, _ = find_common_answer(answers, STARS)
+    assert float(text) == pytest.approx(2.95 + 49.5 * step)

@@ -179,7 +179,21 @@ def test_labels_are_shared_by_their_first_letters() -> None:
 def test_targets_that_have_not_learned_do_not_judge() -> None:
     evidence = build(5)
     evidence["learned"] = ~evidence["target"].isin(["t1", "t2"])
-    assert rank(evidence).rankings[0].targets == len(TARGETS) - 3
+    (ranking, *_) = rank(evidence).rankings
+    assert (ranking.targets, ranking.unlearned) == (len(TARGETS) - 3, 2)
+    assert "(2 left out, because their baselines have not learned)" in as_text(rank(evidence))
+    evidence["learned"] = False
+    assert "no baseline of another target has learned its task" in as_text(rank(evidence))
+
+
+def test_gains_on_targets_that_have_not_learned_are_not_averaged() -> None:
+    evidence = build(5)
+    evidence["learned"] = evidence["target"] != "t1"
+    changed = evidence.copy()
+    changed.loc[changed["target"] == "t1", "dev_delta"] += 50 * np.arange(
+        (changed["target"] == "t1").sum()
+    )
+    assert as_text(rank(changed)) == as_text(rank(evidence))
 
 
 EMOTIONS = ("joy", "anger", "sadness", "fear", "neutral")
@@ -266,6 +280,13 @@ def test_a_target_that_no_baseline_has_learned_gets_a_warning(state: str, warns:
     text = "".join(list_baseline_warnings(QUESTION, states(state)))
     assert ("warning: The baseline has not learned" in text) is warns
     assert ("difference: −10.0 [−15.0, −5.0]" in text) is warns
+
+
+def test_the_warning_names_the_model_if_there_are_several() -> None:
+    both = pd.concat([states("learned"), states("not better").assign(model="gpt2")])
+    (text,) = list_baseline_warnings(QUESTION, both)
+    assert "1 of 2 baselines has not learned" in text
+    assert f"{QUESTION.target} with gpt2" in text
 
 
 def test_targets_that_no_baseline_has_learned_are_found_by_model() -> None:

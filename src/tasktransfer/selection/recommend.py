@@ -85,6 +85,8 @@ class Ranking:
 
     Attributes:
         targets: number of other targets that are the evidence; 0 without evidence.
+        unlearned: number of other targets that are left out, because their baselines have not
+            learned.
         similar: whether the evidence is limited to targets that share labels with the target.
         ranked_by: selector of the values; None if no selector has values.
         better_than_random: selectors that are significantly better than random, best first.
@@ -94,6 +96,7 @@ class Ranking:
 
     algorithm: str
     targets: int
+    unlearned: int
     seeds: int
     similar: bool
     ranked_by: str | None
@@ -158,13 +161,18 @@ def select_evidence(question: Question, others: pd.DataFrame) -> tuple[pd.DataFr
 
     Args:
         question: target and sources.
-        others: evidence without the question's target. ``source_mean`` averages over all of it.
+        others: evidence without the question's target. ``source_mean`` averages over all targets
+            whose baselines have learned.
     """
-    with_mean = add_source_mean(others)
-    learned = with_mean[with_mean["learned"].astype(bool)]
+    learned = add_source_mean(_select_learned(others))
     similar = _list_similar_targets(question, learned)
     is_limited = len(similar) >= FEWEST_TARGETS
     return (select_targets(learned, similar) if is_limited else learned), is_limited
+
+
+def _select_learned(evidence: pd.DataFrame) -> pd.DataFrame:
+    """Return the evidence on targets whose baselines have learned their task."""
+    return evidence[evidence["learned"].astype(bool)]
 
 
 def list_useful_selectors(
@@ -199,7 +207,7 @@ def _rank_sources(
     question: Question, values: Values, others: pd.DataFrame, algorithm: str
 ) -> Ranking:
     """Rank the sources with one algorithm, by transfers to other targets."""
-    values = {**values, **_compute_transfer_values(question, others)}
+    values = {**values, **_compute_transfer_values(question, _select_learned(others))}
     rows, similar = select_evidence(question, others)
     targets = len(list_targets(rows))
     regret = compute_selector_regret(rows) if targets >= FEWEST_TARGETS else pd.DataFrame()
@@ -227,6 +235,7 @@ def _rank_sources(
     return Ranking(
         algorithm=algorithm,
         targets=targets,
+        unlearned=len(list_targets(others)) - len(list_targets(_select_learned(others))),
         seeds=rows["seed"].nunique(),
         similar=similar,
         ranked_by=ranked_by,
@@ -344,9 +353,14 @@ def _describe_evidence(ranking: Ranking) -> str:
     then = f", then those with a higher {ranking.ranked_by}" if ranking.ranked_by else ""
     order = f"The order is not evidence: sources that share labels with the target come first{then}"
     if not ranking.targets:
-        return f"no evidence, because no transfer to another target is known. {order}."
+        known = "no transfer to another target is known"
+        if ranking.unlearned:
+            known = "no baseline of another target has learned its task"
+        return f"no evidence, because {known}. {order}."
     where = format_quantity(ranking.targets, "other target")
     where += " with similar labels" if ranking.similar else ""
+    if ranking.unlearned:
+        where += f" ({ranking.unlearned} left out, because their baselines have not learned)"
     if ranking.targets < FEWEST_TARGETS:
         return f"too little evidence, with {where}: the sources cannot be compared. {order}."
     if ranking.is_significant:

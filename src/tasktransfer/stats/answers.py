@@ -21,10 +21,14 @@ from tasktransfer.metrics.labels import compute_ratio
 from tasktransfer.results.rows import encode_answers
 from tasktransfer.stats.bootstrap import Trainings, compute_mean_confidences
 from tasktransfer.stats.draws import Floats, Units, build_dialogue_units, compute_jackknife_scores
-from tasktransfer.tasks.card import Task
+from tasktransfer.tasks.card import Task, compute_fraction, format_ratings
 
 LEAST_SHARE = 0.99
 """Minimum fraction of one answer for a collapsed run."""
+
+RATING_RANGE = 0.01
+"""Largest distance between a rating and the median rating, as a fraction of the scale, at which
+both count as the same answer."""
 
 Labels = npt.NDArray[np.int64]
 
@@ -43,17 +47,40 @@ def find_most_frequent_answer(predictions: pa.ChunkedArray) -> tuple[str, float]
     return counts.field("values")[best].as_py(), float(times[best] / len(predictions))
 
 
-def is_collapsed(predictions: pa.ChunkedArray, *, empty: bool = False) -> bool:
+def find_common_answer(predictions: pa.ChunkedArray, card: Task | None) -> tuple[str, float]:
+    """Find the answer by which a run is judged as collapsed, and its fraction, 0-1.
+
+    It is the most frequent answer. Ratings are numbers with many digits, so in a rating task it is
+    their median, and all ratings within ``RATING_RANGE`` of the scale around it count.
+
+    Args:
+        predictions: answers, a column of lists.
+        card: card of the task; None if the task has no ratings.
+    """
+    if card is None or card.kind != "rating":
+        return find_most_frequent_answer(predictions)
+    texts = pc.binary_join(predictions, ", ").to_pylist()
+    fractions = np.array([compute_fraction(card, text) for text in texts])
+    median = float(np.nanmedian(fractions)) if np.isfinite(fractions).any() else 0.0
+    share = np.mean(np.abs(fractions - median) <= RATING_RANGE)
+    ((text,),) = format_ratings(card, [median])
+    return text, float(share)
+
+
+def is_collapsed(
+    predictions: pa.ChunkedArray, card: Task | None = None, *, empty: bool = False
+) -> bool:
     """Return whether a run gives one answer in at least ``LEAST_SHARE`` of all cases.
 
     Args:
         predictions: answers, a column of lists.
+        card: card of the task; None if the task has no ratings.
         empty: true if an empty list counts as an answer, as for sets of labels. Rows of a
             perplexity have empty answers.
     """
     if not len(predictions):
         return False
-    answer, share = find_most_frequent_answer(predictions)
+    answer, share = find_common_answer(predictions, card)
     return (empty or bool(answer)) and share >= LEAST_SHARE
 
 

@@ -280,7 +280,11 @@ TOP1: Columns = (
 COLLAPSED: Columns = (
     *_CELL,
     ("n_runs", WHOLE, "runs with predictions, one per seed"),
-    ("n_collapsed", WHOLE, "runs with the same answer for at least 99 % of the test set"),
+    (
+        "n_collapsed",
+        WHOLE,
+        "runs with the same answer (or similar ratings) for 99 % of the test set",
+    ),
     ("seeds", WHOLES, "seeds of the collapsed runs"),
     ("answer", TEXT, "answer of the first collapsed run; null if no run collapsed"),
     ("share", NUMBER, "largest fraction of one answer in a run of the cell, 0-1"),

@@ -12,7 +12,6 @@ from pathlib import Path
 import pandas as pd
 
 from tasktransfer.core.nodes import Fit, Node, Stage
-from tasktransfer.core.references import LEARNED
 from tasktransfer.core.runs import Run, add_ancestors
 from tasktransfer.data.cache import read_manifest
 from tasktransfer.datasets import get_task, resolve_task, shorten_task_name
@@ -266,7 +265,7 @@ def list_baseline_warnings(question: Question, references: pd.DataFrame) -> list
         references: the table ``references``.
     """
     best = references[references["is_best"] & (references["dataset"] == question.dataset)]
-    best = best[(best["target"] == question.target) & (best["state"] != LEARNED)]
+    best = best[best["target"] == question.target]
     return [f"warning: {line}" for line in describe_unlearned_baselines(best)]
 
 

@@ -62,7 +62,10 @@ Row = Mapping[Any, Any]
 
 
 def describe_first_sources(
-    cells: pd.DataFrame, runs: pd.DataFrame, collapsed: pd.DataFrame | None = None
+    cells: pd.DataFrame,
+    runs: pd.DataFrame,
+    collapsed: pd.DataFrame | None = None,
+    tested: pd.DataFrame | None = None,
 ) -> list[str]:
     """Return sentences on the best source per target and model, or none if targets are many.
 
@@ -70,6 +73,7 @@ def describe_first_sources(
         cells: columns of ``columns.CELLS``; only cells with one source are used.
         runs: columns of ``columns.RUNS``; their seconds give the cost of another seed.
         collapsed: columns of ``columns.COLLAPSED``; None if no predictions are known.
+        tested: cells whose q values correct for each other; None for ``cells``.
     """
     singles = cells[(cells["n_sources"] == 1) & cells["delta"].notna()]
     if len(singles[["dataset", "target"]].drop_duplicates()) > FEW_TARGETS:
@@ -85,8 +89,9 @@ def describe_first_sources(
         best = {str(name): value for name, value in last.items()}
         sentences.append(f"For {where}, {_describe_best_source(best, group, one_label)}")
         if not (best["delta"] > 0 and _is_significant(best)):
-            count = group["source"].nunique()
-            sentences += _describe_sufficient_runs(best, count, _estimate_seconds(runs, best))
+            family = singles if tested is None else tested
+            tests = int((family["dataset"] == dataset).sum())
+            sentences += _describe_sufficient_runs(best, tests, _estimate_seconds(runs, best))
     return list(dict.fromkeys(sentences))  # ONE_RUN is reported once
 
 
@@ -149,13 +154,11 @@ def _describe_chance(cell: Mapping[str, Any]) -> str:
     return f"chance of a gain {shown} %"
 
 
-def _describe_sufficient_runs(
-    cell: Mapping[str, Any], sources: int, seconds: float
-) -> Iterator[str]:
+def _describe_sufficient_runs(cell: Mapping[str, Any], tests: int, seconds: float) -> Iterator[str]:
     """Yield a sentence on how many more seeds or test dialogues a significant gain would need.
 
-    The gain is assumed to keep its present size. One part of its error falls with seeds, the other
-    with dialogues.
+    The gain is assumed to keep its present size, and to be the only one of ``tests`` gains. One
+    part of its error falls with seeds, the other with dialogues.
     """
     if cell["n_seeds"] < 2:
         yield ONE_RUN
@@ -165,7 +168,7 @@ def _describe_sufficient_runs(
         return
     from scipy.stats import norm  # noqa: PLC0415
 
-    needed = (cell["delta"] / float(norm.ppf(1 - MOST_Q / 2 / sources))) ** 2
+    needed = (cell["delta"] / float(norm.ppf(1 - MOST_Q / 2 / tests))) ** 2
     of_test = 0.0 if math.isnan(cell["test_error"]) else float(cell["test_error"]) ** 2
     of_seeds = max(float(cell["standard_error"]) ** 2 - of_test, 0.0)
     ways = []

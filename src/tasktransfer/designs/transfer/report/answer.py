@@ -93,7 +93,7 @@ def _describe_transfer(frames: Frames, compared: pd.DataFrame) -> list[str]:
     if learned.empty:
         # The sentence on baselines that have not learned gives the reason.
         return [] if len(singles) else [f"{NOTHING}: no pair has a result."]
-    first = describe_first_sources(learned, frames["transfer_runs"], frames["collapsed"])
+    first = describe_first_sources(learned, frames["transfer_runs"], frames["collapsed"], singles)
     tested = learned[learned["q"].notna()]
     if tested.empty:
         return first or [f"{NOTHING}. {ONE_RUN}"]
@@ -105,7 +105,7 @@ def _describe_transfer(frames: Frames, compared: pd.DataFrame) -> list[str]:
     has_interval = frames["summary"]["joint_q"].notna().any()
     found = [*averages, *cells_found] if has_interval else [*cells_found, *averages]
     controlled = frames.get("control_summary", build_frame([], columns.CONTROL_SUMMARY))
-    return [*first, *found, *describe_longer_training(controlled, frames["summary"])]
+    return [*first, *found, *describe_longer_training(controlled, frames["summary"], tested)]
 
 
 def _describe_significant_cells(
@@ -281,14 +281,18 @@ def _list_prompted_scores(prompted: pd.DataFrame) -> Iterator[str]:
         yield f"{row['dataset']} with {row['model']} and {shots} {score} ({tasks})"
 
 
-def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> Iterator[str]:
+def describe_longer_training(
+    controlled: pd.DataFrame, means: pd.DataFrame, cells: pd.DataFrame
+) -> Iterator[str]:
     """Yield the mean effect in comparison with ``longer_baseline``, or a warning if it is unknown.
 
-    The warning is for studies in which the interval of a mean effect over the baseline is above 0.
+    The warning is for studies in which a cell has a significant gain over the baseline, or in which
+    the interval of the mean gain is above 0.
 
     Args:
         controlled: columns of ``columns.CONTROL_SUMMARY``; no rows if the study has no controls.
         means: columns of ``columns.SUMMARY``.
+        cells: columns of ``columns.CELLS``.
     """
     label = get_algorithm_label(LONGER_ALGORITHM)
     of_algorithm = controlled[controlled["algorithm"] == LONGER_ALGORITHM]
@@ -306,12 +310,13 @@ def describe_longer_training(controlled: pd.DataFrame, means: pd.DataFrame) -> I
         )
     if len(table):
         return
-    gains = means[(means["algorithm"] == LONGER_ALGORITHM) & (means["mean"] > 0)]
-    if (gains["joint_low"] > 0).any():
+    mean = means[(means["algorithm"] == LONGER_ALGORITHM) & (means["mean"] > 0)]
+    own = cells[cells["algorithm"] == LONGER_ALGORITHM]
+    if (mean["joint_low"] > 0).any() or is_significantly_positive(own, "delta").any():
         yield (
             f"{label} trains on its target about twice as long as the baseline, and this study has "
-            "no baseline that is trained equally long (controls: [longer_baseline]). The mean "
-            "gain may therefore come from longer training only."
+            "no baseline that is trained equally long (controls: [longer_baseline]). Its gains may "
+            "therefore come from longer training only."
         )
 
 

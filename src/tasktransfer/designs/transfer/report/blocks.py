@@ -16,11 +16,12 @@ from tasktransfer.core.references import MOST_FREQUENT, STATES
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.choices import LEFT_LABEL, NO_INTERVAL
 from tasktransfer.designs.transfer.collect import BASELINE_MISSING
-from tasktransfer.designs.transfer.report.advice import FEW_TARGETS, select_own_targets
-from tasktransfer.designs.transfer.report.answer import (
-    describe_seed_limit,
-    has_transfer,
+from tasktransfer.designs.transfer.report.advice import (
+    FEW_TARGETS,
+    select_own_targets,
+    select_transfer_targets,
 )
+from tasktransfer.designs.transfer.report.answer import describe_seed_limit, has_transfer
 from tasktransfer.designs.transfer.report.grid import build_payload
 from tasktransfer.designs.transfer.report.learned import (
     MOST_SCORES,
@@ -59,6 +60,7 @@ from tasktransfer.present.numbers import (
     excludes_zero,
     format_score,
     is_missing,
+    join_names,
 )
 from tasktransfer.present.page.common_blocks import (
     NOTHING_MISSING,
@@ -148,9 +150,13 @@ def build_open_answer(frames: Frames) -> list[Block]:
 
     A study of one or two targets has no table of algorithms, because its answer is about sources.
     """
-    compared = compare_with_best_reference(frames)
+    baselines = compare_with_best_reference(frames)
+    compared = select_transfer_targets(baselines, frames.study)
     has_sources = has_transfer(frames["transfer_runs"], frames["missing_runs"])
-    sentences = describe_unlearned_list(compared, has_sources=has_sources)
+    sentences = [
+        *describe_unlearned_list(compared, has_sources=has_sources),
+        *_describe_unlearned_sources(baselines.drop(compared.index)),
+    ]
     changes = build_changes_table(frames["summary"]) if _has_many_targets(frames["cells"]) else None
     unlearned = build_unlearned_table(compared)
     return [
@@ -159,6 +165,15 @@ def build_open_answer(frames: Frames) -> list[Block]:
         *(Block(text=sentence) for sentence in sentences),
         *([Block(table=unlearned)] if unlearned else []),
     ]
+
+
+def _describe_unlearned_sources(baselines: pd.DataFrame) -> Iterator[str]:
+    """Yield the names of tasks that are only sources and whose baselines have not learned."""
+    rows = select_unlearned_baselines(baselines)
+    if len(rows):
+        places = rows[["dataset", "target"]].drop_duplicates().itertuples(index=False)
+        names = join_names([f"{format_task_name(task)} of {dataset}" for dataset, task in places])
+        yield f"Sources that are not targets, and whose baselines have not learned: {names}."
 
 
 def _list_next_steps(frames: Frames) -> list[Block]:
@@ -195,26 +210,28 @@ def build_unlearned_table(compared: pd.DataFrame) -> HtmlTable | None:
     if compared["model"].nunique() > 1:
         names.append(make_text_column("model", "Model"))
     names.append(make_text_column("target", "Target", format_task_name))
-    caption = (
-        "Scores from 0 to 100. The difference is the baseline's mean score minus the score of the "
-        "best simple reference, in points"
-    )
+    caption, difference = "Scores from 0 to 100.", []
+    if rows["reference"].all():
+        interval = ", with its 95 % interval" if has_intervals else ""
+        caption += (
+            " The difference is the baseline's mean score minus the score of the best simple "
+            f"reference, in points{interval}."
+        )
+        name = "delta" if has_intervals else "difference"
+        difference = [
+            make_text_column("reference", "Best reference", REFERENCE_LABELS.__getitem__),
+            make_number_column("reference_score", "Reference's score", ".1f"),
+            make_estimate_column(name, "Difference, points", "+.1f", bounds=DIFFERENCES),
+        ]
     return build_table(
         "unlearned",
         TABLE_TITLE,
-        f"{caption}, with its 95 % interval." if has_intervals else f"{caption}.",
+        caption,
         rows,
         (
             *names,
             make_number_column("score", "Baseline's score", ".1f"),
-            make_text_column("reference", "Best reference", REFERENCE_LABELS.__getitem__),
-            make_number_column("reference_score", "Reference's score", ".1f"),
-            make_estimate_column(
-                "delta" if has_intervals else "difference",
-                "Difference, points",
-                "+.1f",
-                bounds=DIFFERENCES,
-            ),
+            *difference,
             *([make_p_value_column("q", "q")] if "q" in rows else []),
             make_text_column("state", "Baseline", STATES.__getitem__),
         ),

@@ -6,6 +6,7 @@ has collapsed. A collapsed run predicts one label only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ MEANING = (
     "has collapsed (one answer only)."
 )
 LENGTH_KEYS = "training.updates or training.epochs"
+_AND_REFERENCES = ", and of the best simple references, which train no language model"
 UNKNOWN = "If a baseline has not learned, the study cannot show which sources help its task."
 
 
@@ -47,14 +49,34 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 
     Returns:
         Columns dataset, model, target, score, reference, reference_score and state. If references
-        are part of the study, also delta, low, high and q. Empty if no reference was computed.
+        are part of the study, also delta, low, high and q. Without any reference, the reference is
+        "", and a baseline counts as learned unless it has collapsed. Empty if no reference was
+        computed and no baseline has collapsed.
     """
     if "references" in frames and len(frames["references"]):
         table = frames["references"]
         return table[table["is_best"]]
     if "reference" in frames and len(frames["reference"]) and len(frames["transfer_runs"]):
         return compare_scores(frames["transfer_runs"], frames["reference"])
-    return pd.DataFrame()
+    collapsed = _list_collapsed_baselines(frames)
+    if collapsed.empty:
+        return collapsed
+    runs = frames["transfer_runs"]
+    means = runs[runs["algorithm"] == BASELINE].groupby(_PLACE, sort=False)["score"].mean()
+    known = means.reset_index().merge(collapsed, on=_PLACE, how="left")
+    return known.assign(
+        reference="", reference_score=math.nan, state=known["state"].fillna(LEARNED)
+    )
+
+
+def _list_collapsed_baselines(frames: Frames) -> pd.DataFrame:
+    """Return dataset, model, target and state of baselines that collapsed in half of their runs."""
+    table = frames.get("collapsed")
+    if table is None or table.empty:
+        return pd.DataFrame()
+    is_half = 2 * table["n_collapsed"] >= table["n_runs"]
+    rows = table.loc[(table["algorithm"] == BASELINE) & is_half, _PLACE]
+    return rows.assign(state=COLLAPSED)
 
 
 def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str]:
@@ -63,21 +85,12 @@ def list_unlearned_targets(frames: Frames, dataset: str, model: str) -> list[str
     Baselines have collapsed if at least half of their runs predict one label only. The frames
     ``references``, ``reference`` (with ``transfer_runs``) and ``collapsed`` are used if they exist.
     """
-    compared = compare_with_best_reference(frames)
-    collapsed = frames.get("collapsed")
     found: list[str] = []
-    if len(compared):
-        found += _select_targets(compared[compared["state"] != LEARNED], dataset, model)
-    if collapsed is not None:
-        is_half = 2 * collapsed["n_collapsed"] >= collapsed["n_runs"]
-        rows = collapsed[(collapsed["algorithm"] == BASELINE) & is_half]
-        found += _select_targets(rows, dataset, model)
+    for rows in (compare_with_best_reference(frames), _list_collapsed_baselines(frames)):
+        if len(rows):
+            is_own = (rows["dataset"] == dataset) & (rows["model"] == model)
+            found += map(str, rows.loc[is_own & (rows["state"] != LEARNED), "target"])
     return list(dict.fromkeys(found))
-
-
-def _select_targets(rows: pd.DataFrame, dataset: str, model: str) -> list[str]:
-    own = rows[(rows["dataset"] == dataset) & (rows["model"] == model)]
-    return [str(target) for target in own["target"]]
 
 
 def compare_scores(runs: pd.DataFrame, reference: pd.DataFrame) -> pd.DataFrame:
@@ -258,16 +271,17 @@ def describe_better_baselines(compared: pd.DataFrame) -> Iterator[str]:
 def _describe_rows(unlearned: pd.DataFrame, compared: pd.DataFrame) -> str:
     has_models = compared["model"].nunique() > 1
     named = [_describe_row(row, has_models) for row in unlearned.to_dict("records")]
+    others = _AND_REFERENCES if unlearned["reference"].all() else ""
     return (
         f"{format_unlearned_count(unlearned, compared)}. Scores of baselines that have not "
-        "learned, and of the best simple references, which train no language model: "
-        f"{join_names(named, MOST_NAMES)}"
+        f"learned{others}: {join_names(named, MOST_NAMES)}"
     )
 
 
 def _describe_row(row: Mapping[Any, Any], has_models: bool) -> str:
-    label = REFERENCE_LABELS[str(row["reference"])]
-    parts = [f"baseline: {row['score']:.1f}", f"{label}: {row['reference_score']:.1f}"]
+    parts = [f"baseline: {row['score']:.1f}"]
+    if row["reference"]:
+        parts.append(f"{REFERENCE_LABELS[row['reference']]}: {row['reference_score']:.1f}")
     if "low" in row:
         ends = row["low"], row["high"]
         difference = format_value_with_interval(row["delta"], *ends, "+.1f", DIFFERENCES)
@@ -309,6 +323,11 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
     listed = _select_place(table, place)
     if listed.empty:
         return BaselineState(True, "", f"{text}.")
+    collapsed = _describe_collapsed_seeds(frames["collapsed"], place)
+    if not listed["reference"].iloc[0]:
+        is_learned = bool(listed["state"].iloc[0] == LEARNED)
+        state = "" if is_learned else f"has not learned its task ({collapsed})"
+        return BaselineState(is_learned, state, f"{text}.")
     listed = listed.sort_values("reference_score", ascending=False, kind="stable")
     rows = to_records(listed)
     named = [
@@ -316,7 +335,6 @@ def describe_baseline(frames: Frames, place: Sequence[str], score: float) -> Bas
         for row in rows
     ]
     best = next((row for row in rows if row.get("is_best")), rows[0])
-    collapsed = _describe_collapsed_seeds(frames["collapsed"], place)
     heading = "Reference scores" if len(named) > 1 else "Reference score"
     facts = f"{text}. {heading}: {join_names(named, len(named))}."
     if best["state"] == LEARNED:

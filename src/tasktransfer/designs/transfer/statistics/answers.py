@@ -34,10 +34,10 @@ from tasktransfer.stats.answers import (
     LabelAnswers,
     compute_label_scores,
     count_confusions,
-    find_most_frequent_answer,
+    find_common_answer,
     read_label_answers,
 )
-from tasktransfer.tasks.card import SINGLE_LABEL
+from tasktransfer.tasks.card import SINGLE_LABEL, Task
 
 _VERSION = 2
 """Version of the computation. Increase it when a code change changes a row."""
@@ -90,10 +90,19 @@ def compute_collapsed_table(
     for cell, members in cells.items():
         members.sort(key=lambda run: run.seed)
         # A file may contain the answers to several targets.
-        inputs = compute_digest([_VERSION, cell[-1], [[run.seed, run.sha256] for run in members]])
-        numbers = earlier.get(inputs) or _compute_collapse_numbers(members, root, cell[-1])
+        card = _find_card(cell[0], cell[-1])
+        kind = [card.kind] if card is not None and card.kind == "rating" else []
+        read = [[run.seed, run.sha256] for run in members]
+        inputs = compute_digest([_VERSION, cell[-1], read, *kind])
+        numbers = earlier.get(inputs) or _compute_collapse_numbers(members, root, cell[-1], card)
         table.append((*cell[:3], list(cell[3]), *cell[4:], *numbers, inputs))
     return build_frame(table, columns.COLLAPSED)
+
+
+def _find_card(dataset: str, task: str) -> Task | None:
+    """Return the card of a task, or None if this study does not declare the task."""
+    known = DATASETS.get(dataset)
+    return None if known is None else known.tasks.get(task)
 
 
 def _index_collapse_numbers(previous: pd.DataFrame | None) -> dict[str, tuple[Any, ...]]:
@@ -105,12 +114,14 @@ def _index_collapse_numbers(previous: pd.DataFrame | None) -> dict[str, tuple[An
     return {inputs: tuple(row) for inputs, *row in rows}
 
 
-def _compute_collapse_numbers(runs: Sequence[_Run], root: Path, target: str) -> tuple[Any, ...]:
+def _compute_collapse_numbers(
+    runs: Sequence[_Run], root: Path, target: str, card: Task | None
+) -> tuple[Any, ...]:
     seeds: list[int] = []
     shares: list[float] = []
     answer = None
     for run in runs:
-        text, share = _read_frequent_answer(run, root, target)
+        text, share = _read_common_answer(run, root, target, card)
         shares.append(share)
         if share >= LEAST_SHARE:
             seeds.append(run.seed)
@@ -118,8 +129,8 @@ def _compute_collapse_numbers(runs: Sequence[_Run], root: Path, target: str) -> 
     return len(runs), len(seeds), seeds, answer, max(shares)
 
 
-def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, float]:
-    """Read a run's most frequent answer (parts joined by ", ") and its fraction of the test set."""
+def _read_common_answer(run: _Run, root: Path, target: str, card: Task | None) -> tuple[str, float]:
+    """Read a run's most common answer (parts joined by ", ") and its fraction of the test set."""
     path = root / run.file
     expected: RowsFile = {"file": path.name, "rows": run.rows, "sha256": run.sha256}
     try:
@@ -129,7 +140,7 @@ def _read_frequent_answer(run: _Run, root: Path, target: str) -> tuple[str, floa
             f"{str(error).rstrip('.')}. The predictions file has changed since it was collected. "
             "Run `tasktransfer collect` again."
         ) from error
-    return find_most_frequent_answer(table["prediction"])
+    return find_common_answer(table["prediction"], card)
 
 
 # --- labels ---------------------------------------------------------------------------------------

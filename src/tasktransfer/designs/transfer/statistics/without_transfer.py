@@ -363,7 +363,8 @@ def score_baselines(frames: Frames) -> Mapping[Target, Baseline]:
         if not len(rows):
             continue
         scored.append((target, run.seed, score_task_rows(collected, run, rows, target[2])))
-        collapsed[target][run.seed] = is_collapsed(rows["prediction"], empty=True)
+        card = get_task(target[0], target[2])
+        collapsed[target][run.seed] = is_collapsed(rows["prediction"], card, empty=True)
     return {
         (dataset, model, task): Baseline(
             cell, tuple(collapsed[dataset, model, task][seed] for seed in cell.trainings.seeds)
