@@ -61,6 +61,8 @@ def test_a_budget_of_the_file_replaces_the_recipes(budget: dict[str, int]) -> No
     assert stage.training.updates == budget.get("updates")
     assert stage.training.min_updates == budget.get("min_updates")
     recipe = find_recipe("encoder", 22_000_000, adapted=False)
+    if "updates" not in budget:
+        assert stage.training.epochs == budget.get("epochs", recipe.epochs)
     assert stage.selection.every == (None if "epochs" in budget else recipe.round_updates)
 
 
@@ -94,6 +96,16 @@ def test_rounds_and_patience_reach_every_stage_and_every_digest() -> None:
     for label, stage in early.items():
         assert (stage.selection.every, stage.selection.patience) == (20, 3)
         assert stage.digest != plain[label].digest
+
+
+def test_only_encoders_have_fitted_heads() -> None:
+    models = [MODEL, {**MODEL, "name": "gpt", "family": "decoder"}]
+    config = parse({**SMALL, "models": models, "training": {"head_initialization": "auto"}})
+    specs = {each.name: ModelSpec(each.name, each.family, "w", 64) for each in config.models}
+    revisions = Revisions({d.name: "r" for d in config.datasets}, specs)
+    stages = planning.build_plan(config, revisions).stages
+    found = {stage.model.family: stage.training.head_initialization for stage in stages}
+    assert found == {"encoder": "auto", "decoder": "random"}
 
 
 def test_a_longer_baseline_has_twice_the_updates() -> None:

@@ -25,7 +25,7 @@ from tasktransfer.training.update_speed import TimedModel, time_updates
 RATES = {"flops": {"float32": 1e11, "bfloat16": 1e11}, "where": "a core"}
 WORDS = ["i am happy to see you", "this is sad news"] * 5
 SIZE = ModelSize(22_000_000, 384, 6, 30_000, "its files")
-SLOW = {"updates": 3, "tokens": 4800, "seconds": 60.0}
+SLOW: dict[str, Any] = {"updates": 3, "tokens": 4800, "seconds": 60.0, "device": "cpu"}
 """Updates that take longer than computed."""
 
 
@@ -47,7 +47,8 @@ def answer(monkeypatch: pytest.MonkeyPatch, text: str) -> list[dict[str, Any]]:
     """Replace the timing process by one that prints ``text``, and return its requests."""
     requests: list[dict[str, Any]] = []
 
-    def run(command: list[str], **_: Any) -> Any:
+    def run(command: list[str], env: dict[str, str], **_: Any) -> Any:
+        assert env["CUDA_VISIBLE_DEVICES"] == ""  # forecasts for a CPU are not measured on a GPU
         requests.append(json.loads(command[-1]))
         return type("Done", (), {"stdout": text + "\n"})
 
@@ -91,6 +92,24 @@ def test_updates_are_timed_once_and_remembered_for_a_day(
     assert Estimates(study).speed("tiny-bert", "float32").basis == "calibrated"
 
 
+def test_without_a_writable_cache_updates_are_timed_once_per_process(
+    study: Study, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_cache, "_MEASURED", {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "study.yaml"))  # a file
+    cache_measurement(rates.FILE, describe_machine("cpu"), RATES)
+    requests = answer(monkeypatch, json.dumps(SLOW))
+    time_model_updates(Estimates(study))
+    assert Estimates(study).speed("tiny-bert", "float32").basis == "timed"
+    assert len(requests) == 1
+
+
+def test_a_relative_cache_folder_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    file = machine_cache.locate_cache_file("a.json")
+    assert file == Path.home() / ".cache" / "tasktransfer" / "a.json"
+
+
 def test_updates_are_timed_again_if_texts_are_much_longer(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,7 +134,9 @@ def test_a_damaged_measurement_is_ignored(
     assert Estimates(study).speed("tiny-bert", "float32").basis == "calibrated"
 
 
-@pytest.mark.parametrize("text", ["", "killed", '{"updates": 3}', "[]"])
+@pytest.mark.parametrize(
+    "text", ["", "killed", '{"updates": 3}', "[]", json.dumps(SLOW | {"device": "cuda"})]
+)
 def test_without_a_measurement_the_forecast_is_computed(
     study: Study, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
@@ -172,5 +193,5 @@ def test_the_process_times_updates_of_a_model(
     training = replace(stage.training, batch_size=4, precision="float32")
     measured = time_updates(TimedModel(stage.model, str(folder), training, 2, 50))
     assert measured["updates"] == 2
-    assert measured["tokens"] >= 2 * 4 * 50
-    assert 0 < measured["seconds"] < 60
+    assert float(measured["tokens"]) >= 2 * 4 * 50
+    assert 0 < float(measured["seconds"]) < 60

@@ -216,6 +216,8 @@ def train(
 
 def _has_fitted_heads(stage: Stage, tasks: Mapping[str, Task]) -> bool:
     """Return whether the heads of all selecting tasks are fitted before the first update."""
+    if stage.model.family != "encoder":
+        return False
     fitted = select_fitted_tasks(tasks, stage.training.head_initialization)
     return all(name in fitted for name in stage.measured_on)
 

@@ -55,13 +55,13 @@ class TimedModel:
     length: int
 
 
-def time_updates(timed: TimedModel) -> dict[str, float]:
+def time_updates(timed: TimedModel) -> dict[str, float | str]:
     """Train a model for a few updates, and measure their duration.
 
     On a CPU, the duration is the process's own time, which does not count waiting for a core.
 
     Returns:
-        ``updates``, the ``tokens`` that they read, and their total ``seconds``.
+        ``updates``, the ``tokens`` that they read, their total ``seconds``, and the ``device``.
 
     Raises:
         ModelError: the checkpoint cannot be loaded.
@@ -85,7 +85,8 @@ def time_updates(timed: TimedModel) -> dict[str, float]:
                 Progress(1, "timed updates", StringIO()),
             )
             seconds = clock() - began
-    return {"updates": timed.updates, "tokens": trained.tokens, "seconds": seconds}
+    measured = {"updates": timed.updates, "tokens": trained.tokens, "seconds": seconds}
+    return {**measured, "device": device.type}
 
 
 def _encode_tiny_world(timed: TimedModel, folder: Path) -> EncodedSplit:

@@ -323,6 +323,8 @@ class TransferConfig(CommonConfig):
                 # Inputs of the toolkit do not mark the labelled turn.
                 has_turns = resolve_switches(section.fidelity)[1].inputs != "tlidb"
                 reads = recipe.reads if has_turns or recipe.reads != "turn" else "mean"
+        if model.family != "encoder":  # other models have no heads
+            section = section.model_copy(update={"head_initialization": "random"})
         return ModelTraining(
             replace(spec, reads=reads),
             {name: build_training_hyperparameters(name, section) for name in self.dataset_names},

@@ -111,14 +111,14 @@ class TransferTraining(TrainingConfig):
 
     @property
     def has_own_budget(self) -> bool:
-        """True if the config file sets the length of training."""
-        return bool({"epochs", "updates", "min_updates"} & self.keys_in_file)
+        """True if the config file sets the length of training, not only its minimum."""
+        return bool({"epochs", "updates"} & self.keys_in_file)
 
     def apply_recipe(self, recipe: Recipe) -> TransferTraining:
         """Return the section, with a recipe's values for keys that the config file does not set.
 
-        A length of training in the file replaces the recipe's. If the file gives the length only in
-        ``epochs``, each epoch is a round.
+        A length of training in the file (``epochs`` or ``updates``) replaces the recipe's. If the
+        file gives the length only in ``epochs``, each epoch is a round.
         """
         budget = {"epochs", "min_updates"} if self.has_own_budget else set()
         if "epochs" in self.keys_in_file and "min_updates" not in self.keys_in_file:

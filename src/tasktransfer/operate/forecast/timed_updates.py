@@ -115,7 +115,7 @@ def _time_stage(estimates: Estimates, stage: Stage, again: bool) -> TimedUpdates
         "updates": UPDATES,
         "length": length,
     }
-    timed = _run_process(json.dumps(request))
+    timed = _run_process(json.dumps(request), estimates.device)
     if timed is not None:
         cache_measurement(FILE, key, asdict(timed))
     return timed
@@ -126,9 +126,10 @@ def _is_similar(timed: float, wanted: float) -> bool:
     return 1 / SIMILAR <= timed / wanted <= SIMILAR
 
 
-def _run_process(request: str) -> TimedUpdates | None:
-    """Time updates in a separate process. Return None if it fails."""
+def _run_process(request: str, device: Device) -> TimedUpdates | None:
+    """Time updates in a separate process. Return None if it fails or has no such device."""
     command = [sys.executable, "-P", "-m", "tasktransfer.training.update_speed", request]
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
     try:
         done = subprocess.run(
             command,
@@ -136,10 +137,19 @@ def _run_process(request: str) -> TimedUpdates | None:
             text=True,
             timeout=TIMEOUT_SECONDS,
             check=True,
-            env={**os.environ, "HF_HUB_OFFLINE": "1"},
+            env={**os.environ, "HF_HUB_OFFLINE": "1", **hidden},
         )
-        return TimedUpdates(**json_text.loads(done.stdout.splitlines()[-1]))
-    except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError):
+        measured = json_text.loads(done.stdout.splitlines()[-1])
+        trained_on = measured.pop("device")
+        return TimedUpdates(**measured) if trained_on == device else None
+    except (
+        OSError,
+        subprocess.SubprocessError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ):
         return None
 
 
