@@ -230,11 +230,20 @@ def test_an_interval_of_one_of_several_means_is_not_significant_by_itself() -> N
 
 
 def test_statements_say_which_runs_behind_them_predict_one_label() -> None:
-    one_label = [("multitask", A, B, 1), ("baseline", "", B, 2)]
+    one_label = [("multitask", A, B, 1)]
     told = of_cells(transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label))
     assert "1 of the 2 averaged cells has runs or baselines that predict" in told[0]
     assert "; 1 of these cells has runs or baselines that predict one label only." in told[1]
-    assert "points; 1 of 2 runs and 2 of 2 baselines predict one label only." in told[2]
+    assert "points; 1 of 2 runs predicts one label only." in told[2]
+
+
+def test_a_collapsed_baseline_counts_as_not_learned_without_references() -> None:
+    one_label = [("baseline", "", B, 2)]
+    first, *told = transfer([6.0, -4.0], [0.01, 0.9], (0.5, 1.5), collapsed=one_label)
+    assert first.startswith("1 of ") and "has not learned" in first
+    assert told[-1].endswith(
+        "Another combination is not counted, because the baseline of its target has not learned."
+    )
 
 
 # --- the answer of probes -------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import yaml
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.declared.check import check_files
+from tasktransfer.datasets.declared.lengths import DialogueLengths
 from tasktransfer.datasets.declared.task_section import TaskSection
 from tasktransfer.encoding.encode import MAX_TRUNCATED_FRACTION, list_truncation_warnings
 from tasktransfer.encoding.encoder_examples import build_encoder_examples
@@ -109,3 +110,52 @@ def test_a_check_declares_both_ends_where_many_dialogues_are_cut(
     assert checked.problems == []
     assert task.get("keeps") == keeps
     assert any("keeps: both" in note for note in checked.notes) == (keeps is not None)
+
+
+@pytest.mark.parametrize(
+    ("labelled", "keeps"), [((0,), "start"), ((-1,), "end"), ((1,), "both"), ((0, -1), "both")]
+)
+def test_the_part_with_the_only_label_of_a_dialogues_rows_is_kept(
+    labelled: tuple[int, ...], keeps: str, tmp_path: Path
+) -> None:
+    file, words = tmp_path / "calls.csv", " ".join(NUMBERS[:20])
+    lines = ["call,who,text,topic"]
+    for number in range(40):
+        topics = ["", "", "", ""]
+        for place in labelled:
+            topics[place] = ["bills", "faults"][number % 2]
+        lines += [
+            f"c{number},{'ab'[turn % 2]},call {number} turn {turn} is {words},{topic}"
+            for turn, topic in enumerate(topics)
+        ]
+    file.write_text("\n".join(lines) + "\n")
+    checked = check_files([file], "Calls", 32)
+    assert checked.problems == []
+    (task,) = yaml.safe_load(checked.text)["datasets"]["Calls"]["tasks"].values()
+    assert (task["kind"], task["keeps"]) == ("dialogue_classification", keeps)
+    is_told = any(f"keep their {keeps} (keeps: {keeps})" in note for note in checked.notes)
+    assert is_told == (keeps != "both")
+
+
+@pytest.mark.parametrize("turn", [0, 3])
+def test_the_input_of_a_labelled_turn_ends_with_the_turn(turn: int, tmp_path: Path) -> None:
+    file, rows = tmp_path / "calls.jsonl", []
+    for number in range(40):
+        turns = [{"who": "a", "text": f"{number} {' '.join(NUMBERS[:20])}"} for _ in range(4)]
+        turns[turn]["act"] = ["ask", "tell"][number % 2]
+        rows.append({"id": f"c{number}", "messages": turns})
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checked = check_files([file], "Calls", 60)
+    notes = [note for note in checked.notes if "truncated" in note]
+    assert bool(notes) == (turn == 3)
+    (task,) = yaml.safe_load(checked.text)["datasets"]["Calls"]["tasks"].values()
+    assert "keeps" not in task
+
+
+def test_several_outputs_of_a_turn_keep_the_end() -> None:
+    lengths = DialogueLengths([100] * 10, ["f:1"] * 10)
+    outputs = {"kind": "multi_output", "outputs": {"q": "turns[].quality", "s": "turns[].mood"}}
+    whole = {"kind": "multi_output", "outputs": {"q": "quality"}}
+    tasks = {"of_turns": outputs, "of_dialogues": whole}
+    lengths.set_truncation(tasks, 50, "turns")
+    assert tasks == {"of_turns": outputs, "of_dialogues": {**whole, "keeps": "both"}}

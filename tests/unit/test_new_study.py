@@ -19,6 +19,7 @@ from forecast_studies import set_forecast, write_own
 
 import tasktransfer as tt
 from releases import tiny_release
+from small_gguf import write_gguf
 from small_models import make_model
 from tasktransfer.cli import main
 from tasktransfer.cli.new_study import (
@@ -206,7 +207,11 @@ def test_a_short_study_leaves_contrastive_fine_tuning_out(
 
 
 def write_for(
-    hours: float, folder: Path, monkeypatch: pytest.MonkeyPatch, file: Path | None = None
+    hours: float,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: Path | None = None,
+    model: str = "tiny",
 ) -> dict[str, Any]:
     """Write a study, with a forecast of one hour per source and one for the baseline."""
     file = file or write_own(folder)
@@ -215,7 +220,7 @@ def write_for(
         monkeypatch,
         lambda config: sum(len(section["tasks"]) for section in config["datasets"].values()),
     )
-    arguments = ["--file", str(file), "--label", "intent", "--model", "tiny"]
+    arguments = ["--file", str(file), "--label", "intent", "--model", model]
     assert main(["init", *arguments, "--hours", str(hours), "--out", str(folder / "study")]) == 0
     config: dict[str, Any] = yaml.safe_load((folder / "study" / "config.yaml").read_text())
     return config
@@ -232,6 +237,25 @@ def test_the_baseline_and_references_come_before_sources(
     assert "too short to train on source tasks" in capsys.readouterr().err
     monkeypatch.chdir(tmp_path / "study")
     assert load_config("config.yaml").design == "transfer"
+
+
+def test_a_gguf_file_is_a_decoder_of_the_studys_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_gguf(Path("small.Q4_1.gguf"))
+    config = write_for(2.0, tmp_path, monkeypatch, model="./small.Q4_1.gguf")
+    (model,) = config["models"]
+    assert (model["family"], model["checkpoint"]) == ("decoder", "../small.Q4_1.gguf")
+
+
+def test_the_most_sources_that_fit_are_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forecast is one hour for the target and for each source, and may be 1.5 times too low."""
+    config = write_for(1.5 * 8, tmp_path, monkeypatch)
+    sources = [len(section["tasks"]) for name, section in config["datasets"].items()]
+    assert sources == [2, 3, 3]
 
 
 def test_more_hours_give_sources_before_larger_samples(

@@ -20,6 +20,7 @@ from tasktransfer.cli.study_sizes import (
     choose_input_lengths,
     propose_studies,
 )
+from tasktransfer.config.places import is_gguf
 from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets import PACKAGE_DATASETS
@@ -185,7 +186,8 @@ def _choose_lengths(request: StudyRequest, inputs: DialogueLengths) -> InputLeng
 def _count_positions(folder: Path) -> int:
     """Return the number of tokens that a model can read, or a large number if it is unknown.
 
-    Encoders like RoBERTa, whose padding token has the id 1, count positions from this id.
+    It is unknown for hub models and for GGUF files. Encoders like RoBERTa, whose padding token has
+    the id 1, count positions from this id.
     """
     content = json_text.read_object(folder / "config.json")
     positions = content.get("max_position_embeddings") or content.get("n_positions")
@@ -303,7 +305,7 @@ def _describe_model(name: str, model: str, request: StudyRequest, size: Size) ->
     return {
         "name": name,
         "family": request.family or _infer_family(folder),
-        "checkpoint": _make_relative(request.folder, Path(model)) if folder.is_dir() else model,
+        "checkpoint": _make_relative(request.folder, Path(model)) if folder.exists() else model,
         "max_length": size.max_length,
         **({"max_unknown_words": 1.0} if model == "tiny" else {}),
     }
@@ -329,7 +331,12 @@ def _count_sources(config: Mapping[str, Any]) -> int:
 
 
 def _infer_family(folder: Path) -> str:
-    """Infer the family of a checkpoint from its config, with ``encoder`` as the default."""
+    """Infer the family of a checkpoint from its config, with ``encoder`` as the default.
+
+    GGUF files contain decoders.
+    """
+    if is_gguf(folder.name):
+        return "decoder"
     content = json_text.read_object(folder / "config.json")
     if content.get("is_encoder_decoder"):
         return "encoder_decoder"

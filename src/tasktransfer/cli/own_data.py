@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -144,12 +144,13 @@ def derive_dataset_name(files: Sequence[Path]) -> str:
     return f"{plain[:1].upper()}{plain[1:]}" if plain else "Own"
 
 
-def _load_token_counter(model: str) -> Callable[[str], int]:
+def _load_token_counter(model: str) -> TextsCounter:
     from tasktransfer.config.places import expand_path
     from tasktransfer.encoding.tokenizer import load_tokenizer
 
     tokenizer = load_tokenizer(expand_path(model), None, "encoder")
-    return lambda text: len(tokenizer(text, verbose=False)["input_ids"])
+    options = {"add_special_tokens": False, "verbose": False}
+    return lambda texts: [len(ids) for ids in tokenizer([*texts], **options)["input_ids"]]
 
 
 def _load_texts_counter(models: Sequence[str]) -> TextsCounter:

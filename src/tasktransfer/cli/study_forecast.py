@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from tasktransfer.config.yaml_text import format_yaml
@@ -14,9 +15,6 @@ from tasktransfer.tasks.card import SPLITS
 if TYPE_CHECKING:
     from tasktransfer.operate.forecast.rates import Rates
     from tasktransfer.results.study import Study
-
-DRAFT = Path(".config.yaml")
-"""Config file of a study that is forecast, in the study's folder. It is deleted afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,13 @@ def _open_draft(config: Mapping[str, Any], folder: Path) -> Iterator[tuple[Study
     from tasktransfer.operate.forecast.rates import measure_machine_rates
     from tasktransfer.training.device import list_devices
 
-    with chdir(folder):
-        try:
-            DRAFT.write_text(format_yaml(config), "utf-8")
-            yield open_study(DRAFT), measure_machine_rates("cuda" if list_devices() else "cpu")
-        finally:
-            DRAFT.unlink(missing_ok=True)
+    with (
+        chdir(folder),
+        NamedTemporaryFile(
+            "w", dir=".", prefix=".draft-", suffix=".yaml", encoding="utf-8"
+        ) as file,
+    ):
+        file.write(format_yaml(config))
+        file.flush()
+        rates = measure_machine_rates("cuda" if list_devices() else "cpu")
+        yield open_study(Path(file.name).name), rates

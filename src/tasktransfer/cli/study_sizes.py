@@ -31,7 +31,7 @@ READ_PERCENT = 95
 """Percentage of the inputs that ``max_length`` does not truncate."""
 SHORTER_LENGTHS = (192, 128, 96, 64)
 """Values of ``max_length`` to try if the time budget is too short for the chosen value."""
-FEW_SOURCES = (3, 1)
+FEW_SOURCES = (4, 3, 2, 1)
 """Numbers of sources per dataset to try if time is short."""
 CLASSIFIED = ("utterance_classification", "dialogue_classification", "multi_label")
 """Kinds of FETA's tasks that are sources."""
@@ -125,7 +125,7 @@ def propose_studies(
 def _propose_sources(kind: str, own: SourceKinds) -> Iterator[dict[str, list[str]]]:
     """Yield selections of sources by dataset, each smaller than the one before.
 
-    The first has all classification tasks of FETA and all of the user's other tasks. The next two
+    The first has all classification tasks of FETA and all of the user's other tasks. The next ones
     have a few tasks per dataset (``FEW_SOURCES``), of the target's kind if the dataset has this
     kind. The last has no task of the user's own dataset.
     """

@@ -5,8 +5,8 @@ No row is dropped silently.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -20,7 +20,12 @@ from tasktransfer.datasets.declared.answers import TaskReader
 from tasktransfer.datasets.declared.dialogues import DeclaredDialogue, read_dialogues
 from tasktransfer.datasets.declared.duplicates import guess_scope, read_text_digests
 from tasktransfer.datasets.declared.files import DataFile, assign_splits, check_file
-from tasktransfer.datasets.declared.lengths import DialogueLengths
+from tasktransfer.datasets.declared.input_lengths import (
+    SPECIAL_TOKENS,
+    TextsCounter,
+    count_tokens_by_turn,
+)
+from tasktransfer.datasets.declared.lengths import DialogueLengths, TaskSections
 from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import Declaration
@@ -48,9 +53,6 @@ from tasktransfer.tasks.compose import estimate_tokens
 
 MAX_GUESS_ROWS = 2000
 """Maximum number of rows from which a declaration is guessed."""
-
-TokenCounter = Callable[[str], int]
-"""A function from a text to its number of tokens."""
 Answers = dict[str, list[Target]]
 """Task → the gold answers of a dialogue's instances."""
 
@@ -76,7 +78,7 @@ def check_files(
     paths: Sequence[Path],
     name: str,
     limit: int | None = 512,
-    tokens: TokenCounter | None = None,
+    tokens: TextsCounter | None = None,
     *,
     skip_missing: bool = False,
     skip_empty: bool = False,
@@ -89,7 +91,7 @@ def check_files(
         name: name of the dataset.
         limit: maximum sequence length of a model, in tokens. None if it is not known yet, so that
             truncation is not reported.
-        tokens: function that counts the tokens of a text. None for an estimate: the number of
+        tokens: function that counts the tokens of texts. None for an estimate: the number of
             words times BERT's word pieces per word.
         skip_missing: whether dialogues without a label are skipped. Otherwise they are a problem.
             Turns without a label are always skipped.
@@ -111,7 +113,7 @@ class _FileCheck:
         paths: Sequence[Path],
         name: str,
         limit: int | None,
-        tokens: TokenCounter | None,
+        tokens: TextsCounter | None,
         skip_missing: bool,
         skip_empty: bool,
         task: str | None,
@@ -120,14 +122,14 @@ class _FileCheck:
         self.files = {path: check_file(path, "the command line") for path in self.splits}
         self.name, self.limit, self.task = name, limit, task
         self.skip_missing, self.skip_empty = skip_missing, skip_empty
-        self.tokens = tokens or (lambda text: round(estimate_tokens(text)))
+        self.count_tokens = tokens or (lambda texts: [round(estimate_tokens(t)) for t in texts])
         self.problems: list[str] = []
         self.notes: list[str] = []
         self.seen: dict[str, tuple[str, str]] = {}
         self.counts = DeclarationCounts()
         self.empty = self.short = 0
         self.first: dict[tuple[str, str], str] = {}
-        self.lengths = DialogueLengths()
+        self.inputs = defaultdict[str, DialogueLengths](DialogueLengths)
         self.in_two_splits: list[str] = []
         self.repeated: dict[str, str] = {}
         self.differing: list[str] = []
@@ -164,8 +166,7 @@ class _FileCheck:
             self.notes += [note for reader in readers for note in describe_skipped_items(reader)]
             self._check_labels(declaration)
             if self.limit is not None:
-                turns = declaration.dialogue.turns
-                self.notes += self.lengths.set_truncation(section["tasks"], self.limit, turns)
+                self.notes += self._set_truncation(section["tasks"], self.limit, declaration)
             if not self.problems:
                 self._check_as_study(declaration)
             self._report_single_turns(declaration)
@@ -182,6 +183,17 @@ class _FileCheck:
             )
         if others:
             self.notes.append(f"{train}: unused fields: {format_first_names(others)}")
+
+    def _set_truncation(
+        self, tasks: TaskSections, limit: int, declaration: Declaration
+    ) -> Iterable[str]:
+        """Set which part of truncated dialogues each task keeps, and return notes on truncation."""
+        notes: list[str] = []
+        for task in tasks:
+            changed, turns = {task: tasks[task]}, declaration.dialogue.turns
+            notes += self.inputs[task].set_truncation(changed, limit, turns)
+            tasks.update(changed)
+        return dict.fromkeys(notes)  # tasks with the same inputs have the same note
 
     def _report_single_turns(self, declaration: Declaration) -> None:
         total = self.counts.dialogues.total()
@@ -276,9 +288,16 @@ class _FileCheck:
         self, dialogue: DeclaredDialogue, readers: Sequence[TaskReader], split: str
     ) -> Iterator[str]:
         answers: Answers = {}
+        tokens = {} if self.limit is None else count_tokens_by_turn(dialogue, self.count_tokens)
         for reader in readers:
             try:
                 for instance in reader.read_instances(dialogue):
+                    end = len(instance.context)
+                    self.inputs[reader.name].add(
+                        tokens.get(end, 0) + SPECIAL_TOKENS,
+                        dialogue.location.place,
+                        is_whole=end == len(dialogue.context),
+                    )
                     answers.setdefault(reader.name, []).append(instance.target)
                     by_split = self.counts.labels.setdefault(reader.name, {})
                     by_split.setdefault(split, Counter()).update(instance.target)
@@ -306,7 +325,6 @@ class _FileCheck:
         self.counts.dialogues[split] += 1
         self.counts.turns += len(dialogue.turns)
         where = dialogue.location.place
-        self.lengths.add(self.tokens(dialogue.context), where)
         plain = normalise_text(dialogue.words)
         for key, what in (
             (f"name {dialogue.id}", "name"),

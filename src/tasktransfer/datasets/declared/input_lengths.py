@@ -41,18 +41,20 @@ def measure_inputs(
     lengths = {reader.name: DialogueLengths() for reader in readers}
     for split in source.splits:
         for dialogue in source.read_dialogues(split):
-            tokens = _count_tokens_by_turn(dialogue, count_tokens)
+            tokens = count_tokens_by_turn(dialogue, count_tokens)
             for reader in readers:
                 of_task = lengths[reader.name]
                 for instance in reader.read_instances(dialogue):
                     end = len(instance.context)
-                    of_task.add(tokens[end] + SPECIAL_TOKENS, dialogue.location.place)
-                    if end < len(dialogue.context):
-                        of_task.noun = "input"
+                    of_task.add(
+                        tokens[end] + SPECIAL_TOKENS,
+                        dialogue.location.place,
+                        is_whole=end == len(dialogue.context),
+                    )
     return lengths
 
 
-def _count_tokens_by_turn(dialogue: DeclaredDialogue, count_tokens: TextsCounter) -> dict[int, int]:
+def count_tokens_by_turn(dialogue: DeclaredDialogue, count_tokens: TextsCounter) -> dict[int, int]:
     """Map the end offset of each turn to the number of tokens up to it."""
     ends = [turn.end for turn in dialogue.turns]
     starts = [0, *ends[:-1]]

@@ -11,6 +11,8 @@ from typing import Any
 from tasktransfer.datasets.declared.row_fields import LIST_MARK
 from tasktransfer.errors import format_quantity
 
+TaskSections = dict[str, dict[str, Any]]
+"""Task → its section in a declaration."""
 MAX_TRUNCATED_FRACTION = 0.1
 """Fraction of truncated dialogues above which both ends of a dialogue are kept."""
 DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output", "rating")
@@ -33,19 +35,19 @@ class DialogueLengths:
     places: list[str] = field(default_factory=list)
     noun: str = "dialogue"
 
-    def add(self, tokens: int, place: str) -> None:
-        """Add the length of a dialogue."""
+    def add(self, tokens: int, place: str, *, is_whole: bool = True) -> None:
+        """Add the length of a dialogue, or of an input that is not a whole dialogue."""
         self.tokens.append(tokens)
         self.places.append(place)
+        if not is_whole:
+            self.noun = "input"
 
     def compute_percentile(self, percent: int) -> int:
         """Return the smallest length that ``percent`` of the dialogues do not exceed, or 0."""
         ordered = sorted(self.tokens)
         return ordered[math.ceil(percent * len(ordered) / 100) - 1] if ordered else 0
 
-    def set_truncation(
-        self, tasks: dict[str, dict[str, Any]], limit: int, turns: str | None
-    ) -> list[str]:
+    def set_truncation(self, tasks: TaskSections, limit: int, turns: str | None) -> list[str]:
         """Set which part of truncated dialogues each task keeps, and return notes on truncation.
 
         If many dialogues are truncated, tasks with labels of whole dialogues keep both ends,
@@ -90,5 +92,6 @@ class DialogueLengths:
 
 
 def _has_turn_labels(task: Mapping[str, Any], turns: str | None) -> bool:
-    """Return whether a task's label is a field of the turns in the list ``turns``."""
-    return turns is not None and str(task.get("label", "")).startswith(f"{turns}{LIST_MARK}")
+    """Return whether a task's labels are fields of the turns in the list ``turns``."""
+    paths = (task.get("label", ""), *task.get("outputs", {}).values())
+    return turns is not None and any(str(path).startswith(f"{turns}{LIST_MARK}") for path in paths)

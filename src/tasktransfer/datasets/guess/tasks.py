@@ -137,9 +137,31 @@ def propose_row_tasks(
         for task in _propose_label_tasks(key, key, values, kind):
             sections = task.sections[-1:] if key in cells else task.sections
             is_common = sections[0]["kind"] == "dialogue_classification"
+            if is_common and (part := _find_labelled_part(in_groups)):
+                sections = tuple({**section, "keeps": part} for section in sections)
             single = _describe_single_labels(key, in_groups) if is_common else ""
-            note = ". ".join(filter(None, (task.note, single)))
+            # Rows that differ cannot have several labels each, as the task's note would propose.
+            note = ". ".join(filter(None, ("" if differs else task.note, single)))
             yield replace(task, sections=sections, note=note)
+
+
+def _find_labelled_part(groups: Sequence[list[Any]]) -> str:
+    """Return the part of a dialogue to keep if only its first or only its last row has a label.
+
+    Args:
+        groups: values of a field in each dialogue's rows.
+
+    Returns:
+        ``start``, ``end``, or "" if the labels of most dialogues are elsewhere or in several rows.
+    """
+    several = [values for values in groups if len(values) > 1]
+    labelled = [[n for n, value in enumerate(v) if not is_null(value)] for v in several]
+    last = [len(values) - 1 for values in several]
+    for part, places in (("start", [0] * len(several)), ("end", last)):
+        fits = sum(found == [place] for found, place in zip(labelled, places, strict=True))
+        if several and fits >= MIN_FRACTION * len(several):
+            return part
+    return ""
 
 
 def _describe_single_labels(key: str, groups: Sequence[list[Any]]) -> str:
@@ -155,10 +177,12 @@ def _describe_single_labels(key: str, groups: Sequence[list[Any]]) -> str:
     single = sum(sum(not is_null(value) for value in values) == 1 for values in several)
     if 2 * single <= len(several):
         return ""
+    part = _find_labelled_part(groups)
     return (
         f"{key}: only one row has a value in {single:,} of {len(groups):,} dialogues. It is read "
         "as the label of the whole dialogue. If it is the label of this turn, set kind: "
         "utterance_classification."
+        + (f" Dialogues that are too long keep their {part} (keeps: {part})." if part else "")
     )
 
 

@@ -1,8 +1,12 @@
-"""Frames of the transfer study's records: runs, deltas, sizes, missing runs and mixing weights."""
+"""Frames of the transfer study's records: runs, deltas, sizes, missing runs and mixing weights.
+
+Also notes on truncated inputs, which are in the token ids and not in records.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +14,14 @@ import pandas as pd
 
 from tasktransfer.core.nodes import Stage
 from tasktransfer.core.runs import Run
+from tasktransfer.datasets.declared.lengths import MAX_TRUNCATED_FRACTION
 from tasktransfer.designs.transfer import columns
 from tasktransfer.designs.transfer.algorithms import BANDITS
 from tasktransfer.designs.transfer.config import get_transfer_config
 from tasktransfer.designs.transfer.dataset_section import build_short_names as build_names
 from tasktransfer.designs.transfer.runs import BASELINE, get_run_name, is_control, is_transfer
+from tasktransfer.files import json_text
+from tasktransfer.present.numbers import join_names
 from tasktransfer.results.collect import NO_RECORD, Collected
 from tasktransfer.results.common_frames import build_metadata
 from tasktransfer.results.frames import Frames, list_column_names
@@ -37,6 +44,8 @@ the scores on ``dev`` or ``test``, by a selector (sources only), or in the ``con
 without multi-source runs."""
 MORE_BASELINE_SEEDS = "more_baseline_seeds"
 """Key in the tables' facts for additional baseline seeds, beyond those of the runs."""
+MOST_TRUNCATED = 8
+"""Maximum number of tasks with truncated inputs that a note lists."""
 
 
 def make_transfer_runs(frames: Frames) -> Iterator[Values]:
@@ -286,3 +295,36 @@ def make_mixing(frames: Frames) -> Iterator[tuple[Any, ...]]:
         for entry in record["training"]["rounds"]:
             for source, weight in entry.get("mixing", {}).items():
                 yield (*names, entry["round"], source, weight)
+
+
+def list_truncation_notes(study: Study) -> list[str]:
+    """Return a note for each dataset and model with many truncated inputs.
+
+    Tasks are listed if more than ``MAX_TRUNCATED_FRACTION`` of the inputs of one of their splits
+    are truncated. Token ids that are not on this machine, such as those of a packed study, are not
+    covered.
+    """
+    notes = []
+    for data, model in dict.fromkeys((each.data, each.model.name) for each in study.plan.stages):
+        file = Path(study.get_encoded_folder(data, model), "manifest.json")
+        manifest = json_text.read_object(file)
+        fractions = _find_largest_fractions(manifest)
+        if fractions:
+            listed = [f"{task} {100 * share:.0f} %" for task, share in fractions.items()]
+            notes.append(
+                f"{data.name} with {model}: More than a tenth of the inputs are longer than "
+                f"max_length {manifest['max_length']} and are truncated "
+                f"({join_names(listed, MOST_TRUNCATED)}). Raise models[].max_length, or set keeps "
+                "of a declared task to the part of a dialogue that determines its label."
+            )
+    return list(dict.fromkeys(notes))
+
+
+def _find_largest_fractions(manifest: Mapping[str, Any]) -> dict[str, float]:
+    """Map each task with many truncated inputs to the largest fraction in one of its splits."""
+    examples, found = manifest.get("examples", {}), dict[str, float]()
+    for key, count in manifest.get("truncated", {}).items():
+        task, share = key.rpartition("-")[0], min(1.0, count / max(1, examples.get(key, 0)))
+        if share > MAX_TRUNCATED_FRACTION:
+            found[task] = max(share, found.get(task, 0.0))
+    return found

@@ -132,6 +132,13 @@ def _compute_frames(study: Study, planned: Plan, *, complete: bool) -> Frames:
     return compute_frames(collected, FRAMES, build_study_metadata(collected), ABOUT)
 
 
+def list_warnings(study: Study) -> list[str]:
+    """Return a finished study's warnings about truncated inputs and baselines."""
+    from tasktransfer.designs.transfer.collect import list_truncation_notes
+
+    return [*list_truncation_notes(study), *list_baseline_warnings(study)]
+
+
 def list_baseline_warnings(study: Study) -> list[str]:
     """Return a finished study's warnings about baselines that have not learned.
 

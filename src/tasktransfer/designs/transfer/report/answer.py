@@ -124,9 +124,10 @@ def _describe_significant_cells(
     )
     count = len(tested)
     what = "of source, target, model and algorithm"
+    others = f"{n_unlearned} are" if n_unlearned > 1 else "combination is"
+    whose = "their" if n_unlearned > 1 else "its"
     rest = (
-        f" Another {n_unlearned} are not counted, because the baseline of their target has not "
-        "learned."
+        f" Another {others} not counted, because the baseline of {whose} target has not learned."
         if n_unlearned
         else ""
     )

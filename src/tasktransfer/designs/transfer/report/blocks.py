@@ -15,7 +15,7 @@ from markupsafe import Markup
 from tasktransfer.core.references import MOST_FREQUENT, STATES
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.designs.transfer.choices import LEFT_LABEL, NO_INTERVAL
-from tasktransfer.designs.transfer.collect import BASELINE_MISSING
+from tasktransfer.designs.transfer.collect import BASELINE_MISSING, list_truncation_notes
 from tasktransfer.designs.transfer.report.advice import (
     FEW_TARGETS,
     select_own_targets,
@@ -319,6 +319,7 @@ def list_facts(frames: Frames) -> list[tuple[str, str]]:
         ("Config", f"digest {metadata.config_digest[:SHORT]}"),
         ("Data", _describe_data(metadata, runs["dataset"])),
         *_describe_datasets(runs),
+        *(("Truncated", note) for note in list_truncation_notes(frames.study)),
         ("Models", ", ".join(f"{name} ({family})" for name, family in models)),
         ("Algorithms", ", ".join(_list_algorithms(frames)) or "baselines only"),
         ("Seeds", _describe_all_seeds(runs)),
