@@ -60,15 +60,25 @@ def test_the_table_has_these_cells(studies: list[Study]) -> None:
     cells = read_tables(studies, "cells").set_index(KEYS)
     longer = read_tables(studies, "control_cells").set_index(KEYS)
     assert set(longer["control"]) == {"longer_baseline"}
-    expected = []
+    runs = read_tables(studies, "transfer_runs").set_index(KEYS)
+    expected, kept = [], 0
     for key, row in cells.iterrows():
         algorithm, source, target = key
+        rounds = runs.loc[key, "best_epoch"]
+        kept += (rounds == 0).sum()
         expected.append(
             f"| {NAMES[source]} → {NAMES[target]} | {ALGORITHMS[algorithm]} | {row['score']:.1f} | "
-            f"{format_effect(row)} | {format_effect(longer.loc[key])} |"
+            f"{format_effect(row)} | {format_effect(longer.loc[key])} | {(rounds == 0).sum()} of "
+            f"{len(rounds)} |"
         )
     lines = re.findall(r"^\| (?:EmoryNLP|MELD|DailyDialog) → .*\|$", SECTION, flags=re.M)
     assert sorted(lines) == sorted(expected), "\n".join(expected)
+    transfers = runs[runs["n_sources"] > 0]
+    assert f"keeps round 0 in {kept} of the {len(transfers)} transfers" in TEXT
+    controls = read_tables(studies[:1], "control_runs")
+    rounds = controls[controls["target"] == "emory_emotion_recognition"]["best_epoch"]
+    counts = f"{(rounds == 0).sum()} of {len(rounds)}"
+    assert f"EmoryNLP with twice the updates keeps round 0 in {counts} seeds" in TEXT
 
 
 def test_the_baselines_have_these_scores(studies: list[Study]) -> None:

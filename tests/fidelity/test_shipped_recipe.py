@@ -100,8 +100,9 @@ def test_the_page_has_the_baselines_with_fitted_heads(
 
 
 def test_the_text_counts_the_baselines_that_have_not_learned(
-    after: pd.DataFrame, current: pd.DataFrame
+    after: pd.DataFrame, current: pd.DataFrame, frames: Frames
 ) -> None:
+    before = frames["references"].set_index(["dataset", "target"])
     text = " ".join(CURRENT_SECTION.split())
     on_turns = current[[get_task(*key).kind in FITTED["auto"] for key in current.index]]
     automatic, everywhere = (
@@ -115,6 +116,15 @@ def test_the_text_counts_the_baselines_that_have_not_learned(
         *("dialogue_nli", "emory_emotion_recognition", "personality_detection")
     ]
     assert ((unlearned["low"] < 0) & (unlearned["high"] > 0)).all()
+    learned = automatic[automatic["state"] == "learned"]
+    above = (learned["low"] > 0).sum()
+    assert f"Of the other {len(learned)} baselines, {above} have an interval" in text
+    near = learned.xs("dialogue_reasoning_commonsense_relation_prediction", level="target")
+    constant = before["reference_score"][before["reference"] == "most_frequent"]
+    assert near["reference_score"].iloc[0] == pytest.approx(
+        constant.xs("dialogue_reasoning_commonsense_relation_prediction", level="target").iloc[0]
+    )
+    assert f"is only {near['delta'].iloc[0]:.1f} points above the most frequent answer" in text
     gains = current["score"] - after["score"].reindex(current.index)
     turns, others = gains[on_turns.index], gains.drop(on_turns.index)
     assert len(turns) == 5 and turns.min() > 0
