@@ -77,8 +77,8 @@ def list_budget_notes(
     if instances["dev"] < FEW_DEV:
         checked = " and decides whether to train on sources" if fitting.proposal.sources else ""
         yield (
-            f"{target}: The dev split has only {instances['dev']:,} labelled {noun}, and the test "
-            f"split {instances['test']:,}. The dev split selects the best epoch{checked}, so the "
+            f"{target}: The dev split has only {instances['dev']:,} of the labelled {noun}, and the "
+            f"test split {instances['test']:,}. The dev split selects the best epoch{checked}, so the "
             "results are uncertain. Label more dialogues if you can."
         )
 
