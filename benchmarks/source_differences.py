@@ -132,10 +132,11 @@ def mean_trace(found: Products) -> float:
 
 
 def compute_p(products: dict[str, Products]) -> float:
-    """Return the one-sided p value of the sum of covariances under permutations of the sources.
+    """Return the one-sided p value of the sum of the targets' covariances, by permutation.
 
-    A permutation changes the sources of one seed of one target. It is the same in all pairs with
-    this seed, because both halves of the dialogues have been scored with the same training runs.
+    Each permutation reorders the sources independently for every seed of every target. The order
+    is the same in all pairs of seeds with this seed, and for both halves of the test dialogues,
+    because the same training runs are scored on both halves.
     """
     random = np.random.default_rng(0)
     observed = sum(map(mean_trace, products.values()))

@@ -133,7 +133,7 @@ def test_the_part_with_the_only_label_of_a_dialogues_rows_is_kept(
     assert checked.problems == []
     (task,) = yaml.safe_load(checked.text)["datasets"]["Calls"]["tasks"].values()
     assert (task["kind"], task["keeps"]) == ("dialogue_classification", keeps)
-    is_told = any(f"keep their {keeps} (keeps: {keeps})" in note for note in checked.notes)
+    is_told = any(f"truncated to their {keeps} (keeps: {keeps})" in note for note in checked.notes)
     assert is_told == (keeps != "both")
 
 

@@ -229,8 +229,8 @@ def test_tasks_that_are_only_sources_are_listed_after_the_targets(
     *_, names, _, sources = build_open_answer(UNLEARNED)
     assert "dialogue NLI" not in names.text
     assert sources.text == (
-        "Sources that are not targets, and whose baselines have not learned: dialogue NLI of "
-        "DailyDialog."
+        "Tasks that are only sources, and that their own models have not learned: dialogue NLI "
+        "(DailyDialog)."
     )
 
 

@@ -181,7 +181,9 @@ def test_targets_that_have_not_learned_do_not_judge() -> None:
     evidence["learned"] = ~evidence["target"].isin(["t1", "t2"])
     (ranking, *_) = rank(evidence).rankings
     assert (ranking.targets, ranking.unlearned) == (len(TARGETS) - 3, 2)
-    assert "(2 left out, because their baselines have not learned)" in as_text(rank(evidence))
+    assert "(another 2 left out, because their baselines have not learned)" in as_text(
+        rank(evidence)
+    )
     evidence["learned"] = False
     assert "no baseline of another target has learned its task" in as_text(rank(evidence))
 

@@ -32,6 +32,6 @@ def test_tasks_are_listed_if_more_than_a_tenth_is_truncated() -> None:
     write_manifest(study, emotion_recognition__train=11, emotion_recognition__test=40)
     (note,) = list_warnings(study)
     assert note.startswith(
-        "DailyDialog with tiny-bert: More than a tenth of the inputs are longer than max_length 64 "
-        "and are truncated (emotion_recognition 40 %). Raise models[].max_length"
+        "DailyDialog with tiny-bert: Many inputs are longer than max_length (64 tokens) and are "
+        "truncated: 40 % for emotion_recognition. Raise models[].max_length."
     )

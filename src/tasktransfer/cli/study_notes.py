@@ -75,11 +75,13 @@ def list_budget_notes(
             f"{noun} in the training split. Allow more --hours to use more."
         )
     if instances["dev"] < FEW_DEV:
-        checked = " and decides whether to train on sources" if fitting.proposal.sources else ""
+        checked = (
+            ", which also decide whether to train on sources" if fitting.proposal.sources else ""
+        )
         yield (
-            f"{target}: The dev split has only {instances['dev']:,} of the labelled {noun}, and the "
-            f"test split {instances['test']:,}. The dev split selects the best epoch{checked}, so the "
-            "results are uncertain. Label more dialogues if you can."
+            f"{target}: The dev split has only {instances['dev']:,} of the labelled {noun}, and "
+            f"the test split {instances['test']:,}. The best epoch is selected by dev scores{checked}. "
+            "The results are therefore uncertain. Label more dialogues if you can."
         )
 
 

@@ -360,7 +360,9 @@ def _describe_evidence(ranking: Ranking) -> str:
     where = format_quantity(ranking.targets, "other target")
     where += " with similar labels" if ranking.similar else ""
     if ranking.unlearned:
-        where += f" ({ranking.unlearned} left out, because their baselines have not learned)"
+        where += (
+            f" (another {ranking.unlearned} left out, because their baselines have not learned)"
+        )
     if ranking.targets < FEWEST_TARGETS:
         return f"too little evidence, with {where}: the sources cannot be compared. {order}."
     if ranking.is_significant:

@@ -182,7 +182,11 @@ def _describe_single_labels(key: str, groups: Sequence[list[Any]]) -> str:
         f"{key}: only one row has a value in {single:,} of {len(groups):,} dialogues. It is read "
         "as the label of the whole dialogue. If it is the label of this turn, set kind: "
         "utterance_classification."
-        + (f" Dialogues that are too long keep their {part} (keeps: {part})." if part else "")
+        + (
+            f" Dialogues that are too long are truncated to their {part} (keeps: {part})."
+            if part
+            else ""
+        )
     )
 
 

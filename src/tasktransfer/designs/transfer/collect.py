@@ -310,12 +310,13 @@ def list_truncation_notes(study: Study) -> list[str]:
         manifest = json_text.read_object(file)
         fractions = _find_largest_fractions(manifest)
         if fractions:
-            listed = [f"{task} {100 * share:.0f} %" for task, share in fractions.items()]
+            listed = [f"{100 * share:.0f} % for {task}" for task, share in fractions.items()]
             notes.append(
-                f"{data.name} with {model}: More than a tenth of the inputs are longer than "
-                f"max_length {manifest['max_length']} and are truncated "
-                f"({join_names(listed, MOST_TRUNCATED)}). Raise models[].max_length, or set keeps "
-                "of a declared task to the part of a dialogue that determines its label."
+                f"{data.name} with {model}: Many inputs are longer than max_length "
+                f"({manifest['max_length']} tokens) and are truncated: "
+                f"{join_names(listed, MOST_TRUNCATED)}. Raise models[].max_length. For a task that "
+                "you declare, you can instead set `keeps` (start, end or both) to the part of a "
+                "dialogue that determines the label."
             )
     return list(dict.fromkeys(notes))
 

@@ -157,8 +157,8 @@ def _describe_chance(cell: Mapping[str, Any]) -> str:
 def _describe_sufficient_runs(cell: Mapping[str, Any], tests: int, seconds: float) -> Iterator[str]:
     """Yield a sentence on how many more seeds or test dialogues a significant gain would need.
 
-    The gain is assumed to keep its present size, and to be the only one of ``tests`` gains. One
-    part of its error falls with seeds, the other with dialogues.
+    The gain is assumed to keep its present size, and to be the only real one of ``tests`` tested
+    gains. One part of its standard error falls with seeds, the other with test dialogues.
     """
     if cell["n_seeds"] < 2:
         yield ONE_RUN

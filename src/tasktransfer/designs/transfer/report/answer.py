@@ -315,9 +315,9 @@ def describe_longer_training(
     own = cells[cells["algorithm"] == LONGER_ALGORITHM]
     if (mean["joint_low"] > 0).any() or is_significantly_positive(own, "delta").any():
         yield (
-            f"{label} trains on its target about twice as long as the baseline, and this study has "
-            "no baseline that is trained equally long (controls: [longer_baseline]). Its gains may "
-            "therefore come from longer training only."
+            f"{label} trains on its target about twice as long as the baseline, so its gains may "
+            "come from longer training only. To test this, add a baseline that is trained equally "
+            "long (controls: [longer_baseline])."
         )
 
 

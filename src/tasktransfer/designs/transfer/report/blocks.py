@@ -168,12 +168,12 @@ def build_open_answer(frames: Frames) -> list[Block]:
 
 
 def _describe_unlearned_sources(baselines: pd.DataFrame) -> Iterator[str]:
-    """Yield the names of tasks that are only sources and whose baselines have not learned."""
+    """Yield the names of tasks that are only sources and that their models have not learned."""
     rows = select_unlearned_baselines(baselines)
     if len(rows):
         places = rows[["dataset", "target"]].drop_duplicates().itertuples(index=False)
-        names = join_names([f"{format_task_name(task)} of {dataset}" for dataset, task in places])
-        yield f"Sources that are not targets, and whose baselines have not learned: {names}."
+        names = join_names([f"{format_task_name(task)} ({dataset})" for dataset, task in places])
+        yield f"Tasks that are only sources, and that their own models have not learned: {names}."
 
 
 def _list_next_steps(frames: Frames) -> list[Block]:

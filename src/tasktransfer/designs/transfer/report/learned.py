@@ -49,9 +49,9 @@ def compare_with_best_reference(frames: Frames) -> pd.DataFrame:
 
     Returns:
         Columns dataset, model, target, score, reference, reference_score and state. If references
-        are part of the study, also delta, low, high and q. Without any reference, the reference is
-        "", and a baseline counts as learned unless it has collapsed. Empty if no reference was
-        computed and no baseline has collapsed.
+        are part of the study, also delta, low, high and q. If the study has no references, the
+        column reference is "", and a baseline counts as learned unless it has collapsed. The result
+        is empty if the study has no references and no baseline has collapsed.
     """
     if "references" in frames and len(frames["references"]):
         table = frames["references"]
