@@ -80,8 +80,9 @@ def list_budget_notes(
         )
         yield (
             f"{target}: The dev split has only {instances['dev']:,} of the labelled {noun}, and "
-            f"the test split {instances['test']:,}. The best epoch is selected by dev scores{checked}. "
-            "The results are therefore uncertain. Label more dialogues if you can."
+            f"the test split {instances['test']:,}. The best epoch is selected by dev "
+            f"scores{checked}. The results are therefore uncertain. Label more dialogues if you "
+            "can."
         )
 
 
