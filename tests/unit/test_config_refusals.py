@@ -33,6 +33,11 @@ REFUSED: list[tuple[str, Any, tuple[str, ...]]] = [
     ("training.learning_rte", 1e-3, ("Did you mean 'learning_rate'",)),
     ("models.0.famly", "encoder", ("Did you mean 'family'",)),
     ("datasets.DailyDialog.source", "all", ("Did you mean 'sources'",)),
+    (
+        "datasets.Own",
+        {"files": "a.jsonl", "tasks": {"mood": {"kind": "dialogue_classification", "keep": "end"}}},
+        ("datasets.Own.tasks.mood.keep: The key 'keep' is unknown", "Did you mean 'keeps'"),
+    ),
     ("datasets", GONE, ("datasets: The key is missing",)),
     ("models", GONE, (NO_MODEL,)),
     ("study", GONE, ("study: The key is missing",)),

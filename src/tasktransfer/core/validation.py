@@ -250,6 +250,7 @@ def _find_nodes(root: Schema, key_path: KeyPath) -> list[Schema]:
     for part in key_path:
         children = [node.get("properties", {}).get(part) for node in nodes]
         children += [node.get(key) for node in nodes for key in ("items", "additionalProperties")]
+        children += [each for node in nodes for each in node.get("patternProperties", {}).values()]
         inner = [_list_alternatives(child, root) for child in children if isinstance(child, dict)]
         nodes = list(chain.from_iterable(inner))
     return nodes
