@@ -44,7 +44,7 @@ import yaml
 
 import tasktransfer as tt
 from benchmarks.own_corpora import CORPORA, Document
-from tasktransfer.core.references import REFERENCES
+from tasktransfer.core.references import CONTRASTIVE, FINE_TUNING, REFERENCES
 from tasktransfer.data.cache import MANIFEST, cache_dataset
 from tasktransfer.designs import get_design, open_study
 from tasktransfer.files import replace_file
@@ -214,10 +214,24 @@ def read_methods(folder: Path, size: int) -> pd.DataFrame:
         rows.append({**about, "method": FINE_TUNED, **measures, "states": states})
         compared = group.set_index("reference")[["delta", "low", "high", "q"]]
         differences = compared.add_prefix("fine_tuned_").to_dict("index")
+        differences |= compare_with_contrastive(select_rows(tables["methods"], about))
         for name in filter(fits.get, REFERENCES):
             numbers = describe_fits(fits[name], about["target"])
             rows.append({**about, "method": name, **numbers, **differences.get(name, {})})
     return pd.DataFrame(rows)
+
+
+def compare_with_contrastive(methods: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the difference of fine-tuning from contrastive fine-tuning, if this is the best.
+
+    The table ``methods`` compares all methods with the recommended one only.
+    """
+    rows = methods.set_index("method")
+    if not rows["recommended"].get(CONTRASTIVE, False):
+        return {}
+    names = {"delta": "delta", "delta_low": "low", "delta_high": "high", "q": "q"}
+    row = rows.loc[FINE_TUNING, [*names]].rename(names).add_prefix("fine_tuned_")
+    return {CONTRASTIVE: row.to_dict()}
 
 
 def read_variant(folder: Path, size: int, variant: str, target: str) -> pd.DataFrame:
