@@ -275,21 +275,24 @@ def test_the_search_for_recipes() -> None:
     ]
 
 
+SEARCHED = {
+    "emotions of EmpatheticDialogues": "emotion",
+    "emotions of EmoryNLP": "emory_emotion_recognition",
+    "emotions of DailyDialog": "emotion_recognition",
+    "topics of DailyDialog": "topic_classification",
+}
+"""Name of each task of the search on the page → task."""
+
+
 def test_the_search_for_learning_rates() -> None:
     log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
     is_base = (log["size"] == 300) & (log["seed"] == 0) & (log["precision"] == "bfloat16")
     is_base &= log["updates"] == 300
     rows = log[is_base & (log["head_initialization"] != "logistic_regression")]
     dev = rows.pivot(index="task", columns="learning_rate", values="dev")
-    tasks = {
-        "emotions of EmpatheticDialogues": "emotion",
-        "emotions of EmoryNLP": "emory_emotion_recognition",
-        "emotions of DailyDialog": "emotion_recognition",
-        "topics of DailyDialog": "topic_classification",
-    }
-    assert [*dev.columns] == [1e-4, 2e-4, 3e-4, 5e-4] and {*dev.index} == {*tasks.values()}
+    assert [*dev.columns] == [1e-4, 2e-4, 3e-4, 5e-4] and {*dev.index} == {*SEARCHED.values()}
     assert read_table("recipes.md", "| task | 1e-4 | 2e-4 | 3e-4 | 5e-4 |") == [
-        *([name, *map(show, dev.loc[task])] for name, task in tasks.items()),
+        *([name, *map(show, dev.loc[task])] for name, task in SEARCHED.items()),
         ["mean", *map(show, dev.mean())],
     ]
     text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
@@ -299,6 +302,38 @@ def test_the_search_for_learning_rates() -> None:
     )
     last = rows.pivot(index="task", columns="learning_rate", values="last").mean()
     assert f"are between {last.min():.1f} and {last.max():.1f}. We therefore kept 3e-4." in text
+
+
+def test_the_seeds_of_the_recipe() -> None:
+    """Failed runs: less than two points above the most frequent answer."""
+    log = pd.read_csv(ROOT / "docs" / "development" / "recipe-search.csv")
+    is_base = (log["size"] == 300) & (log["learning_rate"] == 3e-4) & (log["updates"] == 300)
+    is_base &= (log["precision"] == "bfloat16") & log["head_initialization"].isin(
+        ["auto", "random"]
+    )
+    rows = {name: log[is_base & (log["task"] == task)] for name, task in SEARCHED.items()}
+    assert all([*each["seed"].sort_values()] == [*range(10)] for each in rows.values())
+    failed = {name: each[each["dev"] < each["constant"] + 2] for name, each in rows.items()}
+    assert read_table(
+        "recipes.md", "| task | most frequent answer | lowest | mean | highest | failed runs |"
+    ) == [
+        [
+            name,
+            *map(show, (each["constant"].iloc[0], each["dev"].min(), each["dev"].mean())),
+            show(each["dev"].max()),
+            str(len(failed[name])),
+        ]
+        for name, each in rows.items()
+    ]
+    text = " ".join((ROOT / "docs" / "recipes.md").read_text(encoding="utf-8").split())
+    assert {name for name, each in failed.items() if len(each)} == {"emotions of EmoryNLP"}
+    count = len(failed["emotions of EmoryNLP"])
+    assert f"{count} of the 40 training runs" in text
+    emory = rows.pop("emotions of EmoryNLP")
+    smallest = min((each["dev"] - each["constant"]).min() for each in rows.values())
+    assert f"On the other three tasks, the smallest margin is {smallest:.1f} points" in text
+    below = int((emory["last"] < emory["constant"]).sum())
+    assert f"after the last update, {below} of its ten models score below" in text
 
 
 def test_the_search_for_lengths_of_training() -> None:
@@ -353,9 +388,9 @@ def test_four_seeds_of_fitted_heads() -> None:
     is_own = (log["dataset"] == "Own") & (log["precision"] == "bfloat16")
     is_own &= (log["size"] == 300) & (log["updates"] == 300)
     chosen = log[is_own & (log["learning_rate"] == 3e-4)]
-    dev = chosen.pivot(index="seed", columns="head_initialization", values="dev")
+    dev = chosen.pivot(index="seed", columns="head_initialization", values="dev").dropna()
     fitted, random = dev["logistic_regression"], dev["random"]
-    assert len(dev.dropna()) == 4
+    assert len(dev) == 4
     rows = pd.read_csv(ROOT / "docs" / "development" / "fitted-heads.csv").set_index("dataset")
     means = rows.loc["EmpatheticDialogues", ["dev_random", "dev_fitted"]].tolist()
     assert means == pytest.approx([random.mean(), fitted.mean()], abs=0.006)
