@@ -118,13 +118,15 @@ def test_the_text_counts_the_baselines_that_have_not_learned(
     assert ((unlearned["low"] < 0) & (unlearned["high"] > 0)).all()
     learned = automatic[automatic["state"] == "learned"]
     above = (learned["low"] > 0).sum()
-    assert f"Of the other {len(learned)} baselines, {above} have an interval" in text
+    assert f"For {above} of the other {len(learned)} baselines, the interval" in text
     near = learned.xs("dialogue_reasoning_commonsense_relation_prediction", level="target")
     constant = before["reference_score"][before["reference"] == "most_frequent"]
     assert near["reference_score"].iloc[0] == pytest.approx(
         constant.xs("dialogue_reasoning_commonsense_relation_prediction", level="target").iloc[0]
     )
-    assert f"is only {near['delta'].iloc[0]:.1f} points above the most frequent answer" in text
+    assert (
+        f"scores only {near['delta'].iloc[0]:.1f} points more than the most frequent answer" in text
+    )
     gains = current["score"] - after["score"].reindex(current.index)
     turns, others = gains[on_turns.index], gains.drop(on_turns.index)
     assert len(turns) == 5 and turns.min() > 0
