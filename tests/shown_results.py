@@ -54,7 +54,7 @@ def view_of(results: Frames, arguments: str = "") -> Frames:
     study = SimpleNamespace(
         config=config,
         config_file="study.yaml",
-        plan=SimpleNamespace(runs=runs_of(results)),
+        plan=SimpleNamespace(runs=runs_of(results), stages=()),
         format_arguments=lambda: arguments,
     )
     return Frames(cast(Study, study), results, results.metadata)

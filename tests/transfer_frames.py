@@ -67,6 +67,6 @@ def construct_frames(
     empty = {name: build_frame([], COLUMNS[name]) for name in ALWAYS if COLUMNS[name]}
     brought = {name: pd.DataFrame() for name in ALWAYS if not COLUMNS[name]}
     given = study or SimpleNamespace(
-        config=SimpleNamespace(results=str(Path())), plan=SimpleNamespace(runs=())
+        config=SimpleNamespace(results=str(Path())), plan=SimpleNamespace(runs=(), stages=())
     )
     return Frames(cast(Study, given), {**empty, **brought, **frames}, metadata)

@@ -209,7 +209,7 @@ def test_own_tasks_do_not_displace_all_others() -> None:
     """The last selection of sources has none of the user's other tasks."""
     proposals = propose_studies("dialogue_classification", OWN, REFERENCES, LENGTHS)
     selections = [*dict.fromkeys(json.dumps(study.sources) for study in proposals)]
-    largest, three, one, foreign, none = map(json.loads, selections)
+    largest, _, three, _, one, foreign, none = map(json.loads, selections)
     assert largest["Own"] == [*OWN["Own"]] and len(largest["Friends"]) > 3
     assert three["Own"] == ["topic", "mood", "tone"], "tasks of the target's kind come first"
     assert one["Own"] == ["topic"] and len(one["Friends"]) == 1

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 from tasktransfer.core.nodes import Data, Stage
 from tasktransfer.core.specs import ModelSpec, Selection, Training
 from tasktransfer.data.cache import cache_dataset
-from tasktransfer.datasets import get_task
+from tasktransfer.datasets import PACKAGE_DATASETS, get_task
 from tasktransfer.datasets.tiny_world import MINIMUM_DIALOGUES, generate_releases
 from tasktransfer.encoding.encode import encode_dataset
 from tasktransfer.encoding.encoded import EncodedSplit, read_split
@@ -31,7 +31,8 @@ from tasktransfer.training.hardware import Hardware
 from tasktransfer.training.loop import train
 from tasktransfer.training.progress import Progress
 
-DATASET, TASK = "DailyDialog", "emotion_recognition"
+DATASET = PACKAGE_DATASETS[0]
+TASK = next(card.name for card in DATASET.cards if card.kind == "utterance_classification")
 WARM_UP = 1
 """Number of updates before the measurement starts."""
 
@@ -67,7 +68,7 @@ def time_updates(timed: TimedModel) -> dict[str, float | str]:
         ModelError: the checkpoint cannot be loaded.
         ConfigError, TrainingError, MemoryShortageError: the model cannot be trained.
     """
-    model, training, card = timed.model, timed.training, get_task(DATASET, TASK)
+    model, training, card = timed.model, timed.training, get_task(DATASET.name, TASK)
     hardware = Hardware(training.precision, training.deterministic)
     device = hardware.prepare_device()
     with TemporaryDirectory() as folder:
@@ -96,9 +97,9 @@ def _encode_tiny_world(timed: TimedModel, folder: Path) -> EncodedSplit:
     """
     model = timed.model
     generate_releases(folder / "world", dialogues=MINIMUM_DIALOGUES)
-    cache_dataset(DATASET, folder / "world", False, folder / "instances")
+    cache_dataset(DATASET.name, folder / "world", False, folder / "instances")
     encode_dataset(
-        *(folder / "instances", DATASET, [TASK], timed.checkpoint, None, model.family),
+        *(folder / "instances", DATASET.name, [TASK], timed.checkpoint, None, model.family),
         *(model.max_length, folder / "encoded"),
     )
     split = read_split(folder / "encoded", TASK, "train")
@@ -112,7 +113,7 @@ def _build_stage(timed: TimedModel, updates: int) -> Stage:
     return Stage(
         kind="baseline",
         label="timed",
-        data=Data(DATASET, "tiny"),
+        data=Data(DATASET.name, "tiny"),
         model=timed.model,
         train_tasks=(TASK,),
         selection=Selection((TASK,), every=updates),
