@@ -14,9 +14,9 @@ import yaml
 from tasktransfer.core.specs import Family
 from tasktransfer.datasets import get_task
 from tasktransfer.datasets.declared.check import check_files
-from tasktransfer.datasets.declared.lengths import DialogueLengths
+from tasktransfer.datasets.declared.lengths import MAX_TRUNCATED_FRACTION, DialogueLengths
 from tasktransfer.datasets.declared.task_section import TaskSection
-from tasktransfer.encoding.encode import MAX_TRUNCATED_FRACTION, list_truncation_warnings
+from tasktransfer.encoding.encode import list_truncation_warnings
 from tasktransfer.encoding.encoder_examples import build_encoder_examples
 from tasktransfer.encoding.middle import compute_kept_ends
 from tasktransfer.encoding.text import build_text_to_text_examples

@@ -25,7 +25,7 @@ from tasktransfer.config.yaml_text import format_comment, format_yaml
 from tasktransfer.core.references import CONTRASTIVE, REFERENCES, SVM
 from tasktransfer.datasets import PACKAGE_DATASETS
 from tasktransfer.datasets.declared.input_lengths import TextsCounter, measure_inputs
-from tasktransfer.datasets.declared.lengths import DialogueLengths
+from tasktransfer.datasets.declared.lengths import DialogueLengths, set_truncation_by_task
 from tasktransfer.datasets.declared.spellings import normalise_label
 from tasktransfer.errors import ConfigError
 from tasktransfer.files import create_folder, json_text, replace_file
@@ -166,13 +166,9 @@ def _set_truncation(
     Returns:
         Notes on the truncation of the target's inputs, and on the parts that tasks keep.
     """
-    tasks, turns, notes = own["tasks"], own["dialogue"].get("turns"), list[str]()
-    for task in tasks:
-        changed = {task: tasks[task]}
-        told = inputs[task].set_truncation(changed, size.max_length, turns)
-        notes += told if task == target else told[1:]  # the first note is on lengths
-        tasks.update(changed)
-    return notes
+    turns = own["dialogue"].get("turns")
+    told = set_truncation_by_task(own["tasks"], inputs, size.max_length, turns)
+    return [note for task, notes in told.items() for note in notes[0 if task == target else 1 :]]
 
 
 def _choose_lengths(request: StudyRequest, inputs: DialogueLengths) -> InputLengths:

@@ -21,6 +21,7 @@ from tasktransfer.core.identity import ENCODING_VERSION
 from tasktransfer.core.specs import Family
 from tasktransfer.data.cache import Manifest, read_instances, read_manifest
 from tasktransfer.datasets import DATASETS
+from tasktransfer.datasets.declared.lengths import MAX_TRUNCATED_FRACTION
 from tasktransfer.encoding import toolkit
 from tasktransfer.encoding.encoded import Example, write_split
 from tasktransfer.encoding.encoder_examples import (
@@ -38,8 +39,6 @@ from tasktransfer.files.progress import show_progress
 from tasktransfer.tasks.card import SPLITS, Instance, Task
 from tasktransfer.tasks.toolkit_texts import build_encoder_texts
 
-MAX_TRUNCATED_FRACTION = 0.1
-"""Fraction of a split's inputs above which truncation is reported."""
 MAKER = Maker("folder of token ids", "manifest.json", "encoding")
 
 

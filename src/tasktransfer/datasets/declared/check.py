@@ -6,10 +6,10 @@ No row is dropped silently.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from tasktransfer.datasets.declared.input_lengths import (
     TextsCounter,
     count_tokens_by_turn,
 )
-from tasktransfer.datasets.declared.lengths import DialogueLengths, TaskSections
+from tasktransfer.datasets.declared.lengths import DialogueLengths, set_truncation_by_task
 from tasktransfer.datasets.declared.row_fields import SourceRow
 from tasktransfer.datasets.declared.rows import MAX_BROKEN_LINES, read_rows
 from tasktransfer.datasets.declared.section import Declaration
@@ -166,7 +166,9 @@ class _FileCheck:
             self.notes += [note for reader in readers for note in describe_skipped_items(reader)]
             self._check_labels(declaration)
             if self.limit is not None:
-                self.notes += self._set_truncation(section["tasks"], self.limit, declaration)
+                turns = declaration.dialogue.turns
+                told = set_truncation_by_task(section["tasks"], self.inputs, self.limit, turns)
+                self.notes += dict.fromkeys(chain.from_iterable(told.values()))
             if not self.problems:
                 self._check_as_study(declaration)
             self._report_single_turns(declaration)
@@ -183,17 +185,6 @@ class _FileCheck:
             )
         if others:
             self.notes.append(f"{train}: unused fields: {format_first_names(others)}")
-
-    def _set_truncation(
-        self, tasks: TaskSections, limit: int, declaration: Declaration
-    ) -> Iterable[str]:
-        """Set which part of truncated dialogues each task keeps, and return notes on truncation."""
-        notes: list[str] = []
-        for task in tasks:
-            changed, turns = {task: tasks[task]}, declaration.dialogue.turns
-            notes += self.inputs[task].set_truncation(changed, limit, turns)
-            tasks.update(changed)
-        return dict.fromkeys(notes)  # tasks with the same inputs have the same note
 
     def _report_single_turns(self, declaration: Declaration) -> None:
         total = self.counts.dialogues.total()

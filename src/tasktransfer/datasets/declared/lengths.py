@@ -14,7 +14,7 @@ from tasktransfer.errors import format_quantity
 TaskSections = dict[str, dict[str, Any]]
 """Task → its section in a declaration."""
 MAX_TRUNCATED_FRACTION = 0.1
-"""Fraction of truncated dialogues above which both ends of a dialogue are kept."""
+"""Fraction of truncated inputs above which truncation is reported and both ends are kept."""
 DIALOGUE_KINDS = ("dialogue_classification", "multi_label", "multi_output", "rating")
 """Kinds whose labels are about a whole dialogue."""
 MAX_SHOWN_DIALOGUES = 3
@@ -89,6 +89,25 @@ class DialogueLengths:
             "end if the label depends on that part."
         )
         return [*notes, kept]
+
+
+def set_truncation_by_task(
+    tasks: TaskSections, inputs: Mapping[str, DialogueLengths], limit: int, turns: str | None
+) -> dict[str, list[str]]:
+    """Set which part of truncated dialogues each task keeps, by the lengths of its own inputs.
+
+    Args:
+        inputs: task → lengths of its inputs.
+
+    Returns:
+        Task → notes, first on the lengths, then on the part that the task keeps.
+    """
+    notes = {}
+    for task in tasks:
+        changed = {task: tasks[task]}
+        notes[task] = inputs[task].set_truncation(changed, limit, turns)
+        tasks.update(changed)
+    return notes
 
 
 def _has_turn_labels(task: Mapping[str, Any], turns: str | None) -> bool:
